@@ -119,13 +119,14 @@ def fit(options: FitOptions) -> Fit:
         mean, or the most frequent level, there. It is learned from these rows and kept.
     standardize : bool
         Work on standardised columns; penalties and priors refer to that scale. Those of a sparse
-        matrix are divided by their largest values and not centred.
+        matrix are divided by their largest values, and those mostly empty are not centred.
     penalty : {"l2", "l1", "none"} or mapping with keys "a", "alpha"
         The paper's penalty on each factor's slopes, with free intercepts; "l2" where only ``C`` is
         given. Neither of them: the priors of a posterior (`bayes_lepu.defaults`), which keep s
         smoother than t; they are part of the result (``fit.priors``) and printed.
     C : float or mapping with keys "a", "alpha"
-        The paper's penalty coefficients; 0.01 where only ``penalty`` is given.
+        The paper's penalty coefficients; 0.01 where only ``penalty`` is given (more for a sparse
+        matrix of more than 100 columns; see ``docs/tables.md``).
     priors : mapping of str to Prior, optional
         Priors by parameter name, on top of the defaults; of slopes also by column:
         ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
@@ -168,13 +169,7 @@ def fit(options: FitOptions) -> Fit:
 
 def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions) -> Fit:
     """A model with its priors fitted to data that have been read."""
-    if data.is_sparse and options.method != POINT:
-        raise ModelError(
-            f"method={options.method!r} needs the curvature of all columns at once, and X is a "
-            f"sparse matrix of {data.n} x {data.p}. Use method={POINT!r}, or dense columns: "
-            f"X.toarray() ({8e-9 * data.n * data.p:.2g} GB), or fewer of them (TruncatedSVD, or "
-            "those that a point estimate with penalty='l1' keeps)."
-        )
+    _refuse_sparse(data, options.method)
     if options.method != POINT:
         refuse_improper(chosen)
     found = ENGINES[options.method](options.request(spec, data.distinct, chosen))
@@ -194,9 +189,20 @@ def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions)
     return result
 
 
+def _refuse_sparse(data: PUData, method: str) -> None:
+    if data.is_sparse and method != POINT:
+        raise ModelError(
+            f"method={method!r} needs the curvature of all columns at once, and X is a "
+            f"sparse matrix of {data.n} x {data.p}. Use method={POINT!r}, or dense columns: "
+            f"X.toarray() ({8e-9 * data.n * data.p:.2g} GB), or fewer of them (TruncatedSVD, or "
+            "those that a point estimate with penalty='l1' keeps)."
+        )
+
+
 def _fit_chosen(options: FitOptions) -> Fit:
     """The model that the labels ask for."""
     _, data, _ = read_model(replace(options, model=ANNOTATORS[-1], priors=None))
+    _refuse_sparse(data, options.method)
     names: tuple[str, ...] = ANNOTATORS
     if options.selection_features is not None or options.visits is not None:
         names = names[1:]  # columns named for the annotator say that he reacts to them

@@ -27,9 +27,10 @@ dependence grows with m and passes. The paper's own penalties are one argument (
 they fare on real tables is in ``docs/real-tables.md``.
 
 The slopes of a sparse matrix of more than 100 columns keep the priors of the posterior, which on
-columns of zeros and ones is close to the ridge of one that is usual there. With so many columns the
-mode separates marked rows from the others, as if every positive were marked; so the prior of c has
-the weight of 60 positives, a third of them marked:
+columns of zeros and ones is close to the ridge of one that is usual there. With more than 100
+columns, dense or sparse, a mode can separate marked rows from the others, as if every positive were
+marked. So the prior of c has the weight of 60 positives, a third of them marked; that of
+SCAR also beside ``penalty``, of a sparse matrix:
 
 .. math:: c \sim \mathrm{Beta}(20, 40), \quad
     \beta \sim N(\log \tfrac12,\; 20^{-1} + 40^{-1}), \quad
@@ -81,11 +82,11 @@ NAMED = 1.25  # scale of every slope of s where its columns were named
 WIDEST = 2.5  # of every slope of s: says nothing on a standardised column
 MANY_CLASS_C = 0.25  # times the root of labelled rows, twice for s; at 0.5 dense slopes are lost
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
-# Marked and missed positives that the prior of a sparse table pretends; of those tried these came
-# nearest for true c of .3 to .7.
-SPARSE_C = (20, 40)
-# Of the intercepts with so many columns; a rare class has its intercept far from 0.
-MANY_CLASS_LEVEL, MANY_SELECTION_LEVEL = 2.5, 1.0
+# Marked and missed positives that the prior of a table of many columns pretends; of those tried
+# these came nearest for true c of .3 to .7.
+MANY_C = (20, 40)
+# Of the intercepts with more columns than rows; a rare class has its intercept far from 0.
+MANY_CLASS_LEVEL, WIDE_SELECTION_LEVEL = 2.5, 1.0
 # Scales s of the half-normal priors. Splines may take what a column may; groups differ by less.
 # Those of the propensity are smaller in the proportion of the slopes' (Assumption 3, softly).
 SMOOTH = dict(zip(SLOPES, (CLASS_SCALE, SELECTION_SCALE), strict=True))
@@ -169,28 +170,43 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     With more columns than rows both factors have an L2 penalty: those fits are done in the row
     space of X, where sums of absolute values are not the same.
     """
-    wide = data.p > data.n_all
-    few = count_terms(data, np.ones(data.p, dtype=bool)) <= MANY_TERMS
-    if few and not wide:
-        return default_priors(data)
-    root = math.sqrt(max(labelled(data), 1))
-    if data.is_sparse:
-        usual = default_priors(data)
-        slopes = usual["a"], usual["alpha"]
-    elif wide:
+    wide, many = data.p > data.n_all, has_many_columns(data)
+    if data.is_sparse or not (many or wide):
+        return default_priors(data) | (levels_of_many() if many else {})
+    if wide:
         slopes = penalty_prior("l2", WIDE_CLASS_C), penalty_prior("l2", WIDE_SELECTION_C)
     else:
-        sizes = MANY_CLASS_C * root, 2 * MANY_CLASS_C * root
-        slopes = penalty_prior("l1", sizes[0]), penalty_prior("l1", sizes[1])
-    odds, error = SPARSE_C[0] / SPARSE_C[1], math.sqrt(1 / SPARSE_C[0] + 1 / SPARSE_C[1])
-    sparse = Prior("normal", loc=math.log(odds), scale=error)
-    return {
-        "a": slopes[0],
-        "alpha": slopes[1],
+        size = MANY_CLASS_C * math.sqrt(max(labelled(data), 1))
+        slopes = penalty_prior("l1", size), penalty_prior("l1", 2 * size)
+    few_rows = {
         "b": Prior("normal", scale=MANY_CLASS_LEVEL),
-        "beta": sparse if data.is_sparse else Prior("normal", scale=MANY_SELECTION_LEVEL),
-        "c": Prior("beta", concentration=SPARSE_C if data.is_sparse else (2, 2)),
-        "rates": Prior("dirichlet", concentration=(1, 1, 1 + SPARSE_C[1] * data.is_sparse)),
+        "beta": Prior("normal", scale=WIDE_SELECTION_LEVEL),
+        "c": Prior("beta", concentration=(2, 2)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
+    }
+    levels = levels_of_many() if many else few_rows
+    return {"a": slopes[0], "alpha": slopes[1], **levels}
+
+
+def has_many_columns(data: PUData) -> bool:
+    """Whether so many columns can separate the marked rows from the others."""
+    return count_terms(data, np.ones(data.p, dtype=bool)) > MANY_TERMS
+
+
+def sparse_size(data: PUData) -> float:
+    """C of a sparse matrix where a penalty comes without: `MANY_CLASS_C`, twice, in its units."""
+    spread = float(np.sqrt(np.mean(data.column_moments[1] ** 2)))
+    return 2 * MANY_CLASS_C * math.sqrt(max(labelled(data), 1)) * spread
+
+
+def levels_of_many() -> dict[str, Prior]:
+    """Priors of intercepts, c and rates with so many columns, whatever the penalty."""
+    (marked, missed), scale = MANY_C, math.sqrt(sum(1 / k for k in MANY_C))
+    return {
+        "b": Prior("normal", scale=MANY_CLASS_LEVEL),
+        "beta": Prior("normal", loc=math.log(marked / missed), scale=scale),
+        "c": Prior("beta", concentration=MANY_C),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1 + missed)),
     }
 
 

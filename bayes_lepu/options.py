@@ -21,7 +21,15 @@ from bayes_lepu.dask import is_dask, read_dask
 from bayes_lepu.data.learned import read_learner, with_learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.defaults import default_penalties, default_priors, for_annotators, with_blocks
+from bayes_lepu.defaults import (
+    default_penalties,
+    default_priors,
+    for_annotators,
+    has_many_columns,
+    levels_of_many,
+    sparse_size,
+    with_blocks,
+)
 from bayes_lepu.engines.engines import ENGINES, POINT, SAMPLERS, Request
 from bayes_lepu.engines.nuts import LEAST_DRAWS, NutsOptions
 from bayes_lepu.engines.orientation import check_rule
@@ -329,7 +337,10 @@ def choose_priors(
     if point and penalty is None and C is None:
         base = default_penalties(data)
     elif point:
-        base = penalty_priors(penalty or "l2", DEFAULT_C if C is None else C)
+        many = data.is_sparse and has_many_columns(data)
+        usual = sparse_size(data) if many else DEFAULT_C
+        base = penalty_priors(penalty or "l2", usual if C is None else C)
+        base |= {"c": levels_of_many()["c"]} if many else {}
     else:
         if penalty is not None or C is not None:
             raise ModelError(

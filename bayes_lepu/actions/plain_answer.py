@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.actions.decisions import Decision, decide
+from bayes_lepu.actions.decisions import ORDER_ALONE, Decision, decide
 from bayes_lepu.actions.missed import (
     AS_NAMED,
     EXCHANGED,
@@ -192,6 +192,8 @@ def _missed(
 def _look(decision: Decision, level: int) -> str:
     if decision.candidates == 0:
         return "No row is left to review."
+    if (AS_NAMED, "positives") not in decision.outcome.index:
+        return f"Review the {len(decision.rows)} most probable rows first. {ORDER_ALONE}"
     own = decision.outcome.loc[(AS_NAMED, "positives")]
     count = len(decision.rows)
     text = f"Review the {count} most probable rows first: "

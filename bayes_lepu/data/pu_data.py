@@ -302,10 +302,10 @@ class PUData:
         ``visits`` has other values by name: a number, one per row, or one per row and annotator.
         """
         table = read_frame(X, like=self.user_columns)
-        dense = self.center.any() or self.encoding.columns or self.visit_names
+        dense = self.center.all() or self.encoding.columns or self.visit_names
         if not dense and (sparse := table.without(self.encoding.aside).sparse()).is_sparse:
             matrix = match_columns(sparse, self.feature_names, named=self.named)
-            return scaled(matrix, 1 / self.scale), table.index
+            return scaled(matrix, 1 / self.scale, self.center), table.index
         values = encode_rows(table, self.encoding, self._own_names, named=self.named)
         out = np.zeros((len(values), self.p))
         k = values.shape[1]

@@ -35,7 +35,7 @@ def standardise(
     Columns that are ``unscaled`` are centred only. Those of a sparse matrix are divided by their
     largest values and not centred: zeros stay zeros, and the intercepts make up for the centres.
     There a word of few rows has a tiny standard deviation; divided by it, rare words would weigh
-    most.
+    most. Its columns with more values than zeros, such as a length, are centred first.
     """
     center, spread = column_moments(values, weight)
     if (constant := is_constant(center, spread) & np.isfinite(center)).any():
@@ -51,10 +51,14 @@ def standardise(
             fits = np.isfinite(np.abs(center) + spread * np.sqrt(values.shape[0]))
     if not fits.all():
         raise too_extreme([names[j] for j in np.flatnonzero(~fits)], standardize=not standardize)
-    if issparse(values) or not standardize:
+    if not standardize:
         center, spread = np.zeros_like(center), np.ones_like(spread)
     if issparse(values):
         if standardize:
+            of_cell = np.repeat(weight, np.diff(values.indptr))
+            filled = np.bincount(values.indices, of_cell, values.shape[1]) > weight.sum() / 2
+            center = np.where(filled, center, 0.0)
+            values = scaled(values, np.ones_like(center), center)
             spread = as_dense(abs(values[weight > 0]).max(axis=0)).ravel()
         return center, spread, scaled(values, 1 / spread)
     spread[list(unscaled)] = 1.0
@@ -72,8 +76,16 @@ def too_extreme(names: Sequence[str], *, standardize: bool = False) -> DataError
     )
 
 
-def scaled(matrix: Any, factor: Array) -> Any:
-    """The same sparse matrix with every column multiplied by its factor."""
+def scaled(matrix: Any, factor: Array, center: Array | float = 0.0) -> Any:
+    """The same sparse matrix, columns without their centres and times a factor.
+
+    Columns whose centre is not 0 are filled.
+    """
+    if (columns := np.flatnonzero(center)).size:
+        rows, each = matrix.shape[0], np.asarray(center)[columns]
+        ends = columns.size * np.arange(rows + 1)
+        filled = np.tile(each, rows), np.tile(columns, rows), ends
+        matrix = csr_array(matrix - csr_array(filled, shape=matrix.shape))
     parts = matrix.data * factor[matrix.indices], matrix.indices, matrix.indptr
     return csr_array(parts, shape=matrix.shape)
 

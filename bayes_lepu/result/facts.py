@@ -123,7 +123,7 @@ def table_in_words(data: PUData) -> str:
     filled = f"sparse, {X.nnz / (data.n * data.p):.2g} of the cells filled"
     if (data.scale == 1).all():
         return filled
-    return f"{filled}; columns divided by their largest values, not centred"
+    return f"{filled}; columns divided by their largest values, mostly empty ones not centred"
 
 
 def orientation_sentence(fit: "Fit") -> str:

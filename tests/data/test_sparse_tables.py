@@ -15,6 +15,7 @@ import bayes_lepu as lepu
 from bayes_lepu import DataError, ModelError, Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.scaling import column_moments
+from bayes_lepu.defaults import levels_of_many
 from bayes_lepu.engines.optimizers import optimise
 from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier
 from bayes_lepu.model import get_model
@@ -189,7 +190,7 @@ def test_the_classifier_is_the_fit_and_leaves_out_empty_columns(fitted, words):
     ("options", "message"),
     [
         ({"method": "nuts"}, r"method='nuts' needs the curvature.*Use method='map'"),
-        ({"method": "laplace"}, r"X.toarray\(\)"),
+        ({"method": "laplace", "model": "auto"}, r"X.toarray\(\)"),
         ({"priors": {"a": Prior("normal", scale=Prior("halfnormal", scale=1.0))}}, "fixed scale"),
         ({"class_features": "~ x0"}, "Formulas name columns, but X has none"),
     ],
@@ -204,6 +205,46 @@ def test_sparse_rows_for_a_fit_with_centred_columns(small):
     data = read_data(small[0].toarray(), small[1])
     with pytest.raises(DataError, match=r"columns of this fit are centred.*X.toarray\(\)"):
         data.transform(small[0])
+
+
+def test_a_column_with_few_zeros_is_centred_in_a_sparse_table_too(small):
+    """So that its units and its origin change nothing, and new rows follow."""
+    X, l, _ = small
+    length = np.random.default_rng(4).gamma(9.0, 20.0, size=X.shape[0])
+    length[:9] = 0
+    tables = [sp.csr_array(sp.hstack([X, f[:, None]])) for f in (length, length / 7 + 3)]
+    fits = [lepu.fit(t, l, model="spm", method="map", random_seed=1) for t in tables]
+    np.testing.assert_allclose(fits[0].data.X.toarray(), fits[1].data.X.toarray(), atol=1e-12)
+    assert fits[0].pi_draws == pytest.approx(fits[1].pi_draws, rel=1e-6)
+    last = fits[0].data.X.toarray()[:, -1]
+    np.testing.assert_allclose([last.mean(), np.abs(last).max()], [0, 1], atol=1e-12)
+    assert not fits[0].data.center[:-1].any()
+    for fit, table in zip(fits, tables, strict=True):
+        np.testing.assert_allclose(fit.predict_proba(table)[:, 1], fit.draws.t(fit.data.X)[0])
+        np.testing.assert_allclose(
+            fit.predict_proba(table[:5].toarray()), fit.predict_proba(table[:5])
+        )
+
+
+def test_many_columns_have_one_prior_of_c_whatever_the_penalty(words):
+    X, l, _, _ = words
+    for table, penalty in ((X, None), (X, "l1"), (X.toarray(), None)):
+        data = read_data(table, l)
+        options = {"penalty": penalty, "point": True, "C": None, "priors": None}
+        models = {"scar": "c"} | ({"spm": "beta", "psychm": "rates"} if penalty is None else {})
+        for model, name in models.items():
+            prior = choose_priors(get_model(model), data, **options)[name]
+            assert prior == levels_of_many()[name]
+
+
+def test_of_many_sparse_columns_no_yield_is_promised(fitted, small):
+    X, l, _ = small
+    few = lepu.fit(X, l, model="spm", method="map", random_seed=1)
+    assert "positive" in few.decide(budget=20).outcome.index.get_level_values("quantity")[0]
+    for decision in (fitted.decide(budget=20), fitted.decide(fitted.data.X[:40], budget=20)):
+        assert set(decision.outcome.index.get_level_values("quantity")) == {"total"}
+        assert "is not computed" in repr(decision)
+    assert "most probable rows first. How many of them are positive is not" in repr(fitted)
 
 
 def text_table(n=1500, p=250):
