@@ -33,21 +33,14 @@ from bayes_lepu.actions.missed import (
     stream,
     with_range,
 )
-from bayes_lepu.defaults import has_many_columns
+from bayes_lepu.defaults import ORDER_ALONE, orders_alone
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.result.numbers_in_words import say_range, say_share, with_interval
 from bayes_lepu.result.summaries import interval_level
-from bayes_lepu.rows.sparse_matrices import is_sparse
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
-
-# On simulated texts a fit promised 20 to 45 of the first 100 rows, where 30 to 80 were positive.
-ORDER_ALONE = (
-    "How many of them are positive is not computed: with so many sparse columns the order of the "
-    "rows is usable, but their probabilities are not."
-)
 
 type Rule = tuple[str, Callable[[Array], int]]  # in words; how many, of ranked probabilities
 
@@ -68,7 +61,7 @@ class Decision:
         ``positives``, ``precision`` and ``recall`` of these rows and the ``total`` of positives
         among all candidates, one block per reading: of the rows of the fit first ``low`` and
         ``high`` over the alternative models with the same fit, then the intervals if this model is
-        exact. Of a sparse matrix with more than 100 columns the ``total`` alone.
+        exact. With more than 100 sparse columns the ``total`` alone.
     draws : mapping of str to DataFrame
         The draws behind ``outcome``, one table per reading.
     rule : str
@@ -94,14 +87,14 @@ class Decision:
             found = _in_words(own, say_range)
             lines.append(f"  over all models that fit the labels equally well: {found}")
         for reading in self.draws:
-            own = self.outcome.loc[reading]
-            if "positives" not in own.index:
-                return f"{lines[0]}\n  {ORDER_ALONE}"
-            lines.append(f"  {reading}, if this model is exact: {_in_words(own, with_interval)}")
+            found = _in_words(self.outcome.loc[reading], with_interval)
+            lines.append(f"  {reading}, if this model is exact: {found}")
         return "\n".join(lines)
 
 
 def _in_words(table: pd.DataFrame, say: Callable[..., str]) -> str:
+    if "positives" not in table.index:
+        return ORDER_ALONE
     precision, recall = (say(table.loc[q], say_share) for q in ("precision", "recall"))
     return f"{say(table.loc['positives'])} positives, precision {precision}, recall {recall}"
 
@@ -151,17 +144,14 @@ def decide(
         among, readings = np.arange(values.shape[0]), read(fit, values, both=both)
     order = np.argsort(-review_score(fit, readings[0], values, identified), kind="stable")
     count = how_many(readings[0].mean[order])
-    sparse = is_sparse(readings[0].X) or (fit.has_rows and fit.data.is_sparse)
-    order_alone = sparse and has_many_columns(fit.data)
     draws, outcome, rng, chosen = {}, {}, stream(fit), order[:count]
     rows = readings[0].summary(chosen, index[among[chosen]], level)
     rows = rows.rename(columns={"mean": "missed"})
     for reading in readings:
         sums = count_positives(reading, order, (0, count, len(order)), rng)
         expected, drawn = (_quantities(counts, count) for counts in sums)
-        if order_alone:
-            expected, drawn = {"total": expected["total"]}, {"total": drawn["total"]}
-        lines = {q: describe(expected[q], drawn[q], level) for q in expected}
+        shown = ["total"] if orders_alone(values, fit.data) else expected
+        lines = {q: describe(expected[q], drawn[q], level) for q in shown}
         outcome[reading.name] = pd.DataFrame.from_dict(lines, orient="index")
         draws[reading.name] = pd.DataFrame(drawn)
         if reading is not readings[0]:
@@ -169,10 +159,9 @@ def decide(
     table = pd.concat(outcome, names=["reading", "quantity"])
     if X is None:
         if fit.data.in_memory and not fit.data.weighted:  # the number that `missed` gives
-            total = count_missed(fit, ci_prob=level, both=both)
-            for name, line in total.iterrows():
-                table.loc[(name, "total"), total.columns] = line
-        table = table if order_alone else _with_ranges(fit, table, count, known)
+            for name, line in count_missed(fit, ci_prob=level, both=both).iterrows():
+                table.loc[(name, "total"), line.index] = line
+        table = _with_ranges(fit, table, count, known) if "positives" in lines else table
     return Decision(rows, among[chosen], table, draws, words, len(among), level)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.actions.decisions import ORDER_ALONE, Decision, decide
+from bayes_lepu.actions.decisions import Decision, decide
 from bayes_lepu.actions.missed import (
     AS_NAMED,
     EXCHANGED,
@@ -20,6 +20,7 @@ from bayes_lepu.actions.missed import (
     count_missed,
     missed_range,
 )
+from bayes_lepu.defaults import ORDER_ALONE
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result.numbers_in_words import (
     has_interval,
@@ -194,8 +195,7 @@ def _look(decision: Decision, level: int) -> str:
         return "No row is left to review."
     if (AS_NAMED, "positives") not in decision.outcome.index:
         return f"Review the {len(decision.rows)} most probable rows first. {ORDER_ALONE}"
-    own = decision.outcome.loc[(AS_NAMED, "positives")]
-    count = len(decision.rows)
+    own, count = decision.outcome.loc[(AS_NAMED, "positives")], len(decision.rows)
     text = f"Review the {count} most probable rows first: "
     if level >= UNNAMED_LEVEL:  # then the order is as doubtful as the factors
         text = f"Of the {count} rows that this fit puts first, "
