@@ -214,7 +214,8 @@ def _look(decision: Decision, level: int) -> str:
 
 def _trust(fit: "Fit", verdict: Identifiability) -> str:
     if failed := _unsettled(verdict):
-        text = f"Do not use it yet, the computation has not converged. {failed[0].text}"
+        found = failed[0].text.rstrip(".")
+        text = f"Do not use it yet, the computation has not converged. {found}."
         doubts = {3: f" {BOTH_ORIENTATIONS}", 4: f" Also, {NOT_THE_CLASS}"}
         return text + doubts.get(verdict.level, "")
     if _curved(verdict):

@@ -21,7 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bayes_lepu.actions.groups import own_values, read_groups, shares_table
-from bayes_lepu.actions.missed import EXCHANGED, MAX_DRAWS
+from bayes_lepu.actions.missed import EXCHANGED, MAX_DRAWS, ONLY_MARKS
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import RowKind
@@ -177,12 +177,15 @@ def rows_section(page: Page) -> Section | None:
     first = frame.head(200).rename_axis("row")  # more are found faster in the file
     chances = first.iloc[:, : list(first).index(PROPENSITY) + 1].map(lambda p: Cell(f"{p:.3f}", p))
     own = first.iloc[:, chances.shape[1] :].map(as_it_is)
+    order = "most probable first"
+    if fit.identifiability.level == ONLY_MARKS:
+        order = "those most like the marked ones first, since nothing else is identified"
     shown = pd.concat([chances.rename(columns={PROBABILITY: "chance"}), own], axis=1)
     return Section(
         "rows",
         "Rows to review first",
-        "The unlabelled rows, most probable first, without those already checked. Chances hold if "
-        "this model is exact. Click a heading to sort.",
+        f"The unlabelled rows, {order}, without those already checked. Chances hold if this model "
+        "is exact. Click a heading to sort.",
         pictures=(
             picture(
                 "Positives found",
