@@ -95,8 +95,10 @@ def fit(options: FitOptions) -> Fit:
         ``selection_features=[]`` they alone do: the usual occupancy model.
     sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
         How often every row counts; the same as repeating rows.
-    class_prior, label_frequency : (value, standard error), optional
-        π = P(y=1) or c = P(l=1 | y=1) known from an external source, as one more observation.
+    class_prior : (value, standard error), optional
+        π = P(y=1) known from an external source, as one more observation.
+    label_frequency : (value, standard error), optional
+        The same of c = P(l=1 | y=1), the share of positives that is marked.
     false_marks : bool or Prior
         Whether negatives may be marked, at a rate ε of each annotator; by default ~ Beta(1, 99).
     audits : {"random", "chosen"}, optional
@@ -132,11 +134,14 @@ def fit(options: FitOptions) -> Fit:
         ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
     orientation : {"sigma-norm", "norm", "none"}
         How SPM's two factors are told apart where the data cannot.
-    draws, tune : int
-        Draws of every chain, four at least, and warm-up draws before them. Laplace makes
-        ``draws * chains`` draws.
-    chains, cores : int
-        Number of chains, and how many of them run at a time; all cores by default.
+    draws : int
+        Draws of every chain, four at least. Laplace makes ``draws * chains`` draws.
+    tune : int
+        Warm-up draws before those of every chain.
+    chains : int
+        Number of chains.
+    cores : int
+        How many chains run at a time; all cores by default.
     target_accept : float
         Acceptance rate that the step size of NUTS aims at.
     sampler : {"nutpie", "pymc"}

@@ -247,7 +247,7 @@ def check_options(options: FitOptions, *, audited: bool) -> None:
         if not audited:
             raise ModelError(
                 f"audits={options.audits!r} says how the audited rows were picked, but none are "
-                "given (y=)."
+                "given by y."
             )
     for name, value, least in (
         ("draws", options.draws, LEAST_DRAWS),

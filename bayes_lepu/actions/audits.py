@@ -255,8 +255,6 @@ def plan_audit(
     """
     if not 0 <= expected_share <= 1:
         raise ModelError(f"expected_share = {expected_share!r}; a share from 0 to 1 is expected.")
-    if not 0 < width < 1:
-        raise ModelError(f"width = {width!r}; a number between 0 and 1 is expected.")
     if n_unlabelled < 1:
         raise ModelError(f"n_unlabelled = {n_unlabelled!r}; at least one row is expected.")
     ones, share = np.ones(n_unlabelled), expected_share
@@ -268,6 +266,8 @@ def audits_needed(t: Array, p: Array, size: Array, width: float, ci_prob: float)
 
     Rows are positive with probabilities t, predicted by p and drawn in proportion to size.
     """
+    if not 0 < width < 1:
+        raise ModelError(f"width = {width!r}; a number between 0 and 1 is expected.")
     low, high = 0, len(t)
     while high - low > 1:
         m = (low + high) // 2
@@ -295,7 +295,7 @@ def plan_with(fit: "Fit", width: float, ci_prob: float | None) -> pd.Series:
         "audits alone": audits_needed(share, 0 * p, flat, width, level),
         WITH_FIT: audits_needed(p, p, draw_probabilities(p, 1), width, level),
     }
-    return pd.Series(found, name="audits")
+    return pd.Series(found, name=f"audits for a {level:.0%} interval of width {width:g}")
 
 
 # Counts by audits -----------------------------------------------------------------------------

@@ -158,6 +158,8 @@ def _by_audits(fit: "Fit", verdict: Identifiability, row: pd.Series, level: floa
         text += " But these rows do not look like a random part of the unlabelled ones."
     elif low > row["upper"] or high < row["lower"]:
         text += f" The fit's own count ({say_count(row['model'])}) disagrees: trust the audits."
+    else:
+        text += " This is the figure to quote."
     return text
 
 

@@ -40,9 +40,9 @@ def _learners(text: str) -> str | list[str] | None:
 
 
 def _value(text: str) -> Any:
-    """A number where it is one; otherwise text, which `fit` refuses or knows."""
+    """A number (``12%`` is .12) where it is one; otherwise text, which `fit` refuses or knows."""
     try:
-        return float(text)
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return text.strip()
 

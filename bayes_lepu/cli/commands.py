@@ -6,6 +6,7 @@ of the program itself, 130 interrupted.
 
 import argparse
 import os
+import re
 import sys
 import time
 import traceback
@@ -18,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.actions.audits import read_audit
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.cli.arguments import add_options, given_options, split_names
 from bayes_lepu.cli.files import about, check_output, prediction_table, read_frame, write_table
@@ -98,14 +100,17 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
     terminal.stage(f"Fitting {len(frame)} rows")
     with about(args.data):
         if args.positive is not None:
-            marks = _marked(frame, label[0], args.positive)
-            frame = frame.assign(**{label[0]: marks})
+            frame = frame.assign(**_marked(frame, label, vars(args).get("y"), args.positive))
         result = fit_model(
             frame, label if len(label) > 1 else label[0], progressbar=False, **options
         )
-    terminal.stage("Judging what these data can identify")
+    finish(result, args.data.name, out, terminal)
+
+
+def finish(result: Fit, title: str, out: Path, terminal: Terminal) -> None:
+    """Judge a fit, write its files and print what it says."""
     found = result.identifiability
-    files = write_all(result, frame, args.data, out, terminal)
+    files = write_all(result, title, out, terminal)
     terminal.say()
     done = in_the_shell(result.answer, files["fit"])
     terminal.say(facts_as_text(result._headline(), result._facts() | done))
@@ -131,16 +136,29 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
     )
 
 
-def _marked(frame: pd.DataFrame, name: str, positive: str) -> pd.Series:
-    """1 where the column holds this text."""
-    column = take_column(frame, name, option="l")
-    texts = column.map(level_text, na_action="ignore")
-    if not (texts == positive).any():
+def _marked(
+    frame: pd.DataFrame, label: list[str], y: str | None, positive: str
+) -> dict[str, pd.Series]:
+    """1 where the columns of labels, and of audits in words, hold this text.
+
+    No cell means unlabelled to one annotator, and unknown in all others.
+    """
+    names = dict.fromkeys(label, "--label") | ({y: "--y"} if y else {})
+    texts = {
+        name: take_column(frame, name, option=option).map(level_text, na_action="ignore")
+        for name, option in names.items()
+    }
+    if not any((texts[name] == positive).any() for name in label):
+        held = sorted(pd.concat([texts[name] for name in label]).dropna().unique())
         raise DataError(
-            f"no cell of column {name!r} (--label) holds {positive!r} (--positive). It holds "
-            f"{some(sorted(texts.dropna().unique()))}."
+            f"no cell of column {', '.join(label)!r} (--label) holds {positive!r} (--positive). "
+            f"It holds {some(held)}."
         )
-    return (texts == positive).astype(int)
+    return {
+        name: (text == positive).astype(float).where(text.notna() | ([name] == label))
+        for name, text in texts.items()
+        if name in label or not pd.api.types.is_numeric_dtype(frame[name])
+    }
 
 
 def in_the_shell(found: Answer, saved: Path) -> dict[str, str]:
@@ -149,28 +167,30 @@ def in_the_shell(found: Answer, saved: Path) -> dict[str, str]:
         return {}
     if found.flags:
         return {"do it": f"the same command with {found.flags} --overwrite"}
+    if rows := re.search(r"suggest_audit\((\d+)", found.call):
+        audit = f"bayes-lepu audit {saved} --rows {rows[1]} --out audit.csv"
+        return {"do it": f"{audit}; fill in y; bayes-lepu update {saved} --audits audit.csv"}
     return {"do it": f"in Python: fit = lepu.load({str(saved)!r}); {found.call}"}
 
 
-def write_all(
-    result: Fit, frame: pd.DataFrame, data: Path, out: Path, terminal: Terminal
-) -> dict[str, Path]:
+def write_all(result: Fit, title: str, out: Path, terminal: Terminal) -> dict[str, Path]:
     """Write the files and return their paths."""
     out.mkdir(parents=True, exist_ok=True)
-    files, rows = {what: out / name for what, name in FILES.items()}, frame.index.name or "row"
+    files = {what: out / name for what, name in FILES.items()}
+    rows = result.data.index.name or "row"
     terminal.stage("Writing predictions")
     result.save(files["fit"])
-    write_table(predicted_rows(result, frame), files["predictions"], index_label=rows)
+    write_table(predicted_rows(result), files["predictions"], index_label=rows)
     write_table(result.identifiability.to_frame(), files["identifiability"], index_label="name")
     terminal.stage("Drawing the report")
-    result.report(files["report"], title=f"{data.name}: what the labels missed")
+    result.report(files["report"], title=f"{title}: what the labels missed")
     return files
 
 
-def predicted_rows(result: Fit, frame: pd.DataFrame) -> pd.DataFrame:
-    """Labels, audits and predictions for the rows of a file, but for those audited as negative."""
+def predicted_rows(result: Fit) -> pd.DataFrame:
+    """Labels, audits and predictions for the rows of a fit, but for those audited as negative."""
     data = result.data
-    table = prediction_table(result, frame[list(data.user_columns)])
+    table = prediction_table(result, data)
     table.insert(0, "label", data.l)
     if not np.isnan(data.y).all():
         table.insert(1, "audited", pd.array(data.y, dtype="Int8"))
@@ -225,8 +245,52 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
         table = prediction_table(fit, X)
         write_table(table, out, index_label=args.id or "row")
     rows, share = len(table), float(table["class_probability"].mean())
-    terminal.say(f"{rows} rows, expected share of positives {share:.3f}.")
+    terminal.say(f"{rows} rows, expected share of positives {share:.3f} if the model is exact.")
+    terminal.say(fit._facts().get("trust", "Nobody has judged this fit yet: bayes-lepu report."))
     terminal.done({"predictions": out}, rows=rows, expected_share_positive=share)
+
+
+# audit and update -----------------------------------------------------------------------------
+
+
+def audit_options(parser: argparse.ArgumentParser) -> None:
+    """A saved fit, and how many rows."""
+    parser.add_argument("fit", type=Path, help="fit.nc written by bayes-lepu fit")
+    parser.add_argument("--rows", type=int, required=True, help="how many rows to audit")
+    parser.add_argument("--goal", default="total", help="total (default) or find")
+    parser.add_argument("--out", type=Path, default=Path("audit.csv"), help="default audit.csv")
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier sheet")
+
+
+def run_audit(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Load, draw, write."""
+    check_output([args.out], (args.fit,), overwrite=args.overwrite)
+    plan = load(args.fit).suggest_audit(args.rows, goal=args.goal)
+    plan.to_csv(args.out)
+    terminal.say(f"{len(plan.rows)} rows to audit: fill in the column y (0, 1 or nothing), then")
+    terminal.say(f"  bayes-lepu update {args.fit} --audits {args.out}")
+    terminal.done({"audit": args.out}, rows=len(plan.rows))
+
+
+def update_options(parser: argparse.ArgumentParser) -> None:
+    """A saved fit, and the sheet of `audit` with its answers."""
+    parser.add_argument("fit", type=Path, help="fit.nc written by bayes-lepu fit")
+    parser.add_argument("--audits", type=Path, required=True, help="the sheet, y filled in")
+    parser.add_argument(
+        "--out", type=Path, help="folder to write to; default that of FIT with -audited"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace earlier results there")
+
+
+def run_update(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Load, fit again, judge, write."""
+    folder = args.fit.absolute().parent
+    out = args.out or folder.with_name(f"{folder.name}-audited")
+    inputs = (args.fit, args.audits)
+    check_output([out / f for f in FILES.values()], inputs, overwrite=args.overwrite)
+    plan, fit = read_audit(args.audits), load(args.fit)
+    terminal.stage(f"Fitting {fit.data.n} rows again")
+    finish(fit.update(audits=plan), f"{folder.name} with audits", out, terminal)
 
 
 # report ---------------------------------------------------------------------------------------
@@ -252,7 +316,6 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> None:
     check_output([args.out], (args.fit,), overwrite=args.overwrite)
     page_name(args.out)
     fit = load(args.fit)
-    terminal.stage("Judging what these data can identify")
     found = fit.identifiability
     terminal.stage("Drawing the report")
     fit.report(args.out, title=args.title, group_by=split_names(args.group_by))
@@ -276,7 +339,6 @@ def run_demo(args: argparse.Namespace, terminal: Terminal) -> None:
     terminal.say(f"{data.description}\n")
     terminal.stage("Fitting psychm by nuts")
     fit = fit_model(data.X, data.l, model="psychm", random_seed=1, progressbar=False)
-    terminal.stage("Judging what these data can identify")
     found = fit.identifiability
     terminal.stage("Drawing the report")
     fit.report(args.out, title="Camera trap: what the volunteer overlooked")
@@ -333,6 +395,12 @@ COMMANDS = {
         predict_options,
         run_predict,
         PREDICT_EXAMPLES,
+    ),
+    "audit": Command("draw unlabelled rows whose class to find out", audit_options, run_audit),
+    "update": Command(
+        "fit again with what the audit found, and write the same files as fit",
+        update_options,
+        run_update,
     ),
     "report": Command(
         "write the HTML report of a saved fit", report_options, run_report, REPORT_EXAMPLES

@@ -3,6 +3,7 @@
 Rows are counted from 1, the first line below the headings, or named by ``--id``.
 """
 
+import inspect
 import re
 import warnings
 import zlib
@@ -12,15 +13,22 @@ from pathlib import Path
 
 import pandas as pd
 
+from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.data.frames import take_column
 from bayes_lepu.data.problems import TableError
-from bayes_lepu.errors import DataError
+from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.runtime.files import new_file, replace_file
 from bayes_lepu.suggestions import some
 
 SEPARATORS = {".csv": ",;\t", ".tsv": "\t;,", ".txt": "\t;,"}  # the likeliest first
 PARQUET = (".parquet", ".pq")
+CODE = re.compile(r"\.\w+\(|==|\w\[|={")  # what only Python understands
+OPTIONS = [name for name in inspect.signature(fit_model).parameters if name not in "Xly"]
+NAMED = re.compile(  # an option with its value; by its name alone where that is no common word
+    rf"\b({'|'.join(OPTIONS)}) ?= ?('[^']*'|\"[^\"]*\"|\[[^]]*\]|\([^)]*\)|[\w.-]*\w)"
+    rf"|\b({'|'.join(name for name in OPTIONS if '_' in name)})\b"
+)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is run by spreadsheets
 
 
@@ -68,7 +76,10 @@ def _read_text(
     blanks: Sequence[str],
     text_columns: Sequence[str],
 ) -> pd.DataFrame:
-    """The table of a text file, with the separator that gives most headings."""
+    """The table of a text file, with the separator that gives most headings.
+
+    Where that is no comma, numbers may have a decimal comma.
+    """
     first = [
         pd.read_csv(path, sep=s, header=None, nrows=1, dtype=str, encoding="utf-8-sig").iloc[0]
         for s in separators
@@ -77,12 +88,19 @@ def _read_text(
     if (wrong := heads.isna() | heads.duplicated()).any():
         place = 1 + int(wrong.argmax())
         raise ValueError(f"column {place} has no heading, or that of another column.")
+    separator, decimal = separators[[len(found) for found in first].index(len(heads))], "."
+    if separator != ",":
+        head = pd.read_csv(path, sep=separator, nrows=1000, dtype=str, encoding="utf-8-sig")
+        cells = head.to_numpy(dtype=object).ravel()
+        if any(re.fullmatch(r"\s*-?\d*,\d+\s*", str(cell)) for cell in cells):
+            decimal = ","
     with warnings.catch_warnings():
         # Rows with more cells than headings would be cut off with a warning only: refuse them.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
             path,
-            sep=separators[[len(found) for found in first].index(len(heads))],
+            sep=separator,
+            decimal=decimal,
             na_values=list(blanks),
             dtype={name: str for name in text_columns if name != id_column},
             converters={id_column: str} if id_column in set(heads) else None,
@@ -97,17 +115,29 @@ def about(path: Path) -> Iterator[None]:
     """Errors of the data name the file, and the options of the command line that help."""
     try:
         yield
+    except TableError as error:
+        error.besides = in_options(error.besides)
+        raise DataError(error.describe(subject=str(path), shell=True)) from None
     except DataError as error:
-        raise DataError(_complaint(error, path)) from None
+        raise DataError(f"{path}: {in_options(str(error))}") from None
+    except ModelError as error:
+        raise ModelError(in_options(str(error))) from None
 
 
-def _complaint(error: DataError, path: Path) -> str:
-    if isinstance(error, TableError):
-        return error.describe(subject=str(path), shell=True)
-    said = re.sub(r"^l\b", "--label", str(error))
-    if said.startswith("--label holds"):
-        said += " With --positive VALUE the labelled rows are those that hold VALUE."
-    return f"{path}: {said}"
+def in_options(text: str) -> str:
+    """A message with options as the command line has them, without sentences of Python code."""
+    sentences = re.split(r"(?<=\.) (?=[A-Z(])", text)
+    text = " ".join(one for one in sentences if not CODE.search(one)) or text
+
+    def option(found: re.Match[str]) -> str:
+        value = re.sub("[][()'\" ]", "", found[2] or "")
+        name = (found[1] or found[3]).replace("_", "-")
+        return f"--{name}" + (f" {value}" if value not in ("", "True") else "")
+
+    text = re.sub(r"^y\b", "--y", re.sub(r"^l\b", "--label", NAMED.sub(option, text)))
+    if text.startswith(("--label holds", "--y holds")):
+        text += " With --positive VALUE, 1 is where these columns hold VALUE."
+    return text
 
 
 def check_output(files: Sequence[Path], inputs: Iterable[Path] = (), *, overwrite: bool) -> None:

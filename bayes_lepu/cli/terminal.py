@@ -14,14 +14,14 @@ from bayes_lepu.errors import LepuWarning
 
 
 class _Notes(logging.Handler):
-    """Hands every message to a function."""
+    """Hands every message to a function, without the dots that it adds."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)
         self.show = show
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.show(record.getMessage())
+        self.show(record.getMessage().removesuffix(" ..."))
 
 
 class Terminal:

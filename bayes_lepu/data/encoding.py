@@ -227,7 +227,9 @@ class Encoding:
         """What was done to the table, in words; nothing where it was taken as it is."""
         parts = []
         if self.design is not None:
-            parts.append("formulas " + ", ".join(repr(f) for f in self.design.formulas))
+            whole = zip(self.design.formulas, self.design.groups, strict=True)
+            sums = [" + ".join([fixed, *(f"(1 | {g})" for g in own)]) for fixed, own in whole]
+            parts.append("formulas " + ", ".join(map(repr, sums)))
         if levels := [f"{c.name} ({len(c.levels)} levels)" for c in self.columns if c.levels]:
             parts.append(f"categories {some(levels)}")
         if gaps := [f"{c.name} ({c.missing})" for c in self.columns if c.missing]:

@@ -208,6 +208,11 @@ def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
     hint = "Pass a DataFrame or a 2-d array."
     if array.ndim > 2:
         hint = "Use X.reshape(len(X), -1) to make one row of each entry."
+    elif array.size and not (like or issparse(X)) and isinstance(array.item(0), str):
+        hint = (
+            "It holds texts: make columns of them by scikit-learn's TfidfVectorizer, "
+            "X = TfidfVectorizer().fit_transform(texts), and pass method='map'."
+        )
     elif array.ndim:
         row = len(like) == array.size > 1
         frame = "to_frame().T" if row else "to_frame()"

@@ -11,6 +11,7 @@ where the annotator did not see the row.
 
 import warnings
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,6 +176,7 @@ def read_outside(
         if known is None:
             continue
         pair = isinstance(known, Sequence) and len(known) == 2
+        pair = pair and all(isinstance(value, Real) for value in known)
         if not pair or not (0 < known[0] < 1 and SMALLEST_ERROR <= known[1] < np.inf):
             raise DataError(
                 f"{option} = {known!r}; a value between 0 and 1 and its standard error, of at "

@@ -122,8 +122,10 @@ class TableError(DataError):
         *,
         facts: Mapping[str, object] | None = None,
         new_rows: bool = False,
+        besides: str = "",
     ) -> None:
         self.problems, self.facts, self.new_rows = tuple(problems), dict(facts or {}), new_rows
+        self.besides = besides  # what is wrong with the labels
         super().__init__(self.describe())
 
     def describe(self, *, subject: str = "X", shell: bool = False) -> str:
@@ -133,7 +135,10 @@ class TableError(DataError):
             if not (own := [p for p in self.problems if p.kind is kind]):
                 continue
             names = [p.column for p in own]
-            found = some([f"{p.column} ({p.found})" if p.found else p.column for p in own], most=20)
+            short = 120  # characters of a cell, which may be a whole text
+            cells = [f"{p.found[:short]} …" if p.found[short:] else p.found for p in own]
+            columns = zip(names, cells, strict=True)
+            found = some([f"{name} ({cell})" if cell else name for name, cell in columns], most=20)
             remedy = (self.new_rows and kind.new) or (kind.shell if shell else kind.python)
             remedy = remedy.format(
                 first=repr(names[0]),
@@ -143,6 +148,7 @@ class TableError(DataError):
                 **self.facts,
             )
             lines.append(f"{kind.sentence}: {found}. {remedy}")
+        lines += [self.besides] if self.besides else []
         if len(lines) == 1:
             return f"{subject} cannot be used as it is. {lines[0]}"
         reasons = "\n".join(f"- {line}" for line in lines)

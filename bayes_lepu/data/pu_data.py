@@ -300,7 +300,10 @@ class PUData:
         """New rows on the internal scale; columns of visits are those of an average visit.
 
         ``visits`` has other values by name: a number, one per row, or one per row and annotator.
+        The data's own rows are there already.
         """
+        if X is self:
+            return self.X, self.index
         table = read_frame(X, like=self.user_columns)
         dense = self.center.all() or self.encoding.columns or self.visit_names
         if not dense and (sparse := table.without(self.encoding.aside).sparse()).is_sparse:

@@ -27,6 +27,7 @@ from bayes_lepu.data.labels import (
     read_weights,
     refuse_label_among_features,
 )
+from bayes_lepu.data.problems import TableError
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.scaling import standardise
 from bayes_lepu.errors import DataError
@@ -73,9 +74,17 @@ def read_data(
     n, rows = len(whole.index), X.index if isinstance(X, pd.DataFrame) else None
     weight = read_weights(sample_weight, n, rows)
     table = whole.without(aside).sparse()
-    values, encoding = learn_table(
-        table, missing=missing, aside=aside, design=design, weight=weight
-    )
+    try:
+        values, encoding = learn_table(
+            table, missing=missing, aside=aside, design=design, weight=weight
+        )
+    except TableError as error:  # one message for the labels, too
+        try:
+            read_classes(y, read_labels(l, n, rows).matrix, rows, false_marks=false_marks)
+        except DataError as other:
+            problems, facts = error.problems, error.facts
+            raise TableError(problems, facts=facts, besides=str(other)) from None
+        raise
     labels = read_labels(l, n, rows)
     audited = read_classes(y, labels.matrix, rows, false_marks=false_marks)
     marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))

@@ -192,6 +192,9 @@ def test_how_many_audits(n, share, width):
 def test_a_fit_says_how_many_audits_it_saves(fit):
     found = fit.plan_audit(width=0.1, ci_prob=0.95)
     assert found["with this fit, if it is right"] < 0.8 * found["audits alone"]
+    assert found.name == "audits for a 95% interval of width 0.1"
+    with pytest.raises(ModelError, match=r"width = 1\.5"):
+        fit.plan_audit(width=1.5)
     for share, width, words in ((2, 0.1, "expected_share"), (0.1, 0, "width")):
         with pytest.raises(ModelError, match=words):
             lepu.plan_audit(100, share, width)

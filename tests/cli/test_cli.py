@@ -103,6 +103,37 @@ def test_other_separators_and_a_byte_order_mark(here, frame, capsys):
     assert json.loads(out)["columns"] == ["heat", "wind", "light"]
 
 
+def test_audits_by_a_sheet_and_words_with_decimal_commas(here, frame, capsys):
+    words = {0: "nein", 1: "ja"}
+    table = frame.assign(marked=frame["marked"].map(words), checked=frame["checked"].map(words))
+    table.to_csv("german.csv", sep=";", decimal=",", index=False)
+    base = ["fit", "german.csv", "--label", "marked", "--y", "checked", "--id", "file", *SCAR]
+    code, _, err = run(capsys, *base)
+    assert (code, "--y holds" in err or "--label holds" in err) == (2, True)
+    assert run(capsys, *base, "--positive", "ja")[0] == 0
+    fit = lepu.load("lepu-german/fit.nc")
+    np.testing.assert_array_equal(fit.data.y, frame["checked"])
+    table.head(9).to_csv("new.csv", sep=";", decimal=",", index=False)
+    code, out, _ = run(capsys, "predict", "lepu-german/fit.nc", "new.csv", "--id", "file")
+    assert code == 0
+    assert f"if the model is exact.\n{fit._facts()['trust']}" in out
+    assert run(capsys, "audit", "lepu-german/fit.nc", "--rows", "9")[0] == 0
+    sheet = pd.read_csv("audit.csv").assign(y=1)
+    sheet.to_csv("audit.csv", index=False)
+    code, out, _ = run(capsys, "update", "lepu-german/fit.nc", "--audits", "audit.csv")
+    assert code == 0
+    assert "By 9 rows audited at random" in out
+    assert {p.name for p in (here / "lepu-german-audited").iterdir()} == FILES
+
+
+def test_one_run_says_what_is_wrong_with_columns_and_labels(here, frame, capsys):
+    frame.assign(marked=frame["marked"].map({0: "no", 1: "yes"})).to_csv("photos.csv", index=False)
+    code, _, err = run(capsys, "fit", "photos.csv", "--label", "marked")
+    assert code == 2
+    for part in ("for 3 reasons", "checked (", "--id file", "--label holds 'no', 'yes'"):
+        assert part in err
+
+
 def test_predict_finds_columns_by_name(fitted, here, frame, capsys):
     new = frame.loc[:9, ["light", "file", "heat", "wind"]]
     new.to_csv("new.csv", index=False)
@@ -177,13 +208,13 @@ MISTAKES = {
     "label in words": (
         lambda f: f.assign(marked=f["marked"].map({0: "no", 1: "yes"})).to_csv(index=False),
         [],
-        "stands for 1. With --positive VALUE the labelled rows are those that hold VALUE.",
+        "'no', 'yes'; 0/1 or bool is expected. With --positive VALUE, 1 is where these",
     ),
     "no such word": (None, ["--positive", "yes"], "holds 'yes' (--positive). It holds 0, 1."),
     "selection formula": (
         None,
         ["--selection-features", "~ lgo(wind)"],
-        "photos.csv: selection_features: 'lgo' in 'lgo(wind)' is not a function",
+        "photos.csv: --selection-features: 'lgo' in 'lgo(wind)' is not a function",
     ),
     "audited not 0/1": (_cell(5, "checked", 2), [], "y holds the values 0, 1, 2; 0, 1 or"),
     "prior without a name": (None, ["--priors", "normal(0, 2)"], "NAME=FAMILY(scale)"),
@@ -409,7 +440,7 @@ def test_predictions_show_audits_and_leave_out_cleared_rows():
     y = np.full(60, np.nan)
     y[np.flatnonzero(l == 0)[:4]] = [0, 1, 0, 1]
     fit = lepu.fit(X, l, y=y, audits="random", model="scar", method="map", random_seed=1)
-    found = predicted_rows(fit, X)
+    found = predicted_rows(fit)
     assert list(found.columns)[:3] == ["label", "audited", "class_probability"]
     assert len(found) == 58
     assert found["audited"].dropna().tolist() == [1, 1]

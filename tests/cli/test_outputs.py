@@ -93,6 +93,10 @@ def test_what_would_help_is_said_as_a_command_where_there_is_one():
         return in_the_shell(found, Path("a/fit.nc"))["do it"]
 
     assert said("--method nuts") == "the same command with --method nuts --overwrite"
+    audit = in_the_shell(
+        Answer("", "", "", "Help.", "plan = fit.suggest_audit(50)", "", None, None), Path("fit.nc")
+    )["do it"]
+    assert audit.startswith("bayes-lepu audit fit.nc --rows 50 --out audit.csv")
     assert said("") == "in Python: fit = lepu.load('a/fit.nc'); fit.update(...)"
 
 
@@ -111,9 +115,9 @@ def truncated() -> bytes:
         ("broken.parquet", b"PAR1 nonsense", [], "cannot be read as a table"),
         ("nul.csv", b"a,marked\n\x00\x00,1\n\x00\x00,0\n", [], ""),
         ("headings.csv", b"a,marked\n", [], "X is empty"),
-        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "-1"], "cores = -1"),
-        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "0"], "cores = 0"),
-        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--tune", "0"], "tune = 0"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "-1"], "--cores -1"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "0"], "--cores 0"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--tune", "0"], "--tune 0"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--y", "marked"], "y names 'marked', which is l"),
     ],
 )

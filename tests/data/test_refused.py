@@ -58,6 +58,7 @@ TABLES = {
     "lazy": ({"X": pl.from_pandas(X).lazy()}, "lazy frame", "collect"),
     "a vector": ({"X": X["heat"].to_numpy(), "l": L}, "1 dimension(s)", "fit(X, l)"),
     "a number": ({"X": 1.0}, "X has 0 dimension(s)"),
+    "texts": ({"X": ["a text", "another"]}, "TfidfVectorizer"),
     "ragged": ({"X": [[1, 2], [3]]}, "differ in length"),
     "missing how": ({"X": X.where(X > 0), "missing": "omit"}, "Unknown missing 'omit'", "impute"),
     "standardize": ({"standardize": "no"}, "standardize='no'", "True or False is expected"),

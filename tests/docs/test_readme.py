@@ -3,6 +3,7 @@
 import re
 import tomllib
 
+import pandas as pd
 import pytest
 
 from bayes_lepu.cli import main
@@ -63,13 +64,15 @@ def test_the_commands_run(printed, folder, monkeypatch):
     """By MAP, as the example above sampled; the files the README names are there afterwards."""
     monkeypatch.chdir(folder)
     commands = [
-        line.split()[1:]
+        line.split("#")[0].split()[1:]
         for block in blocks(README, "bash")
         for line in block.splitlines()
         if line.startswith("bayes-lepu ")
     ]
-    assert {c[0] for c in commands} == {"fit", "predict"}
+    assert {c[0] for c in commands} == {"fit", "predict", "audit", "update"}
     for command in commands:
+        if command[0] == "update":
+            pd.read_csv("audit.csv").assign(y=1).to_csv("audit.csv", index=False)
         quick = ["--model", "spm", "--method", "map"] if command[0] == "fit" else []
         assert main([*command, *quick]) == 0
     out = folder / "lepu-photos"
