@@ -147,9 +147,8 @@ def test_tables_of_sentences_show_all_their_columns(browser, width):
         "return Object.fromEntries(Array.from(document.querySelectorAll('.scroll')).map(s => "
         "[s.getAttribute('aria-label'), [s.scrollWidth, s.clientWidth]]))"
     )
-    for caption in ("Checks", "What would help, in figures"):
-        content, room = sizes[caption]
-        assert content <= room, (caption, width)
+    content, room = sizes["Checks"]
+    assert content <= room
     shown = browser.execute_script(
         "const row = document.querySelector('#checks-table-1 tbody tr');"
         "return Array.from(row.cells).map(c => c.getBoundingClientRect()).map(r => "
