@@ -310,7 +310,8 @@ def _read_spec(
 
 
 def _read_parameters(stored: Mapping[str, Any], spec: ModelSpec, data: PUData) -> Parameters:
-    pooling = {k.removeprefix("pooling "): v for k, v in stored.items() if k not in ARRAYS}
+    of_pool = "pooling "
+    pooling = {k.removeprefix(of_pool): v for k, v in stored.items() if k.startswith(of_pool)}
     own = {name: stored[name] for name in ARRAYS if name in stored}
     found = Parameters(**own, pooling=pooling, link=spec.propensity.link, of_class=spec.of_class)
     shapes = (
@@ -320,7 +321,8 @@ def _read_parameters(stored: Mapping[str, Any], spec: ModelSpec, data: PUData) -
     )
     if any(values.shape != shape for values, shape in shapes) or not found.b.size:
         raise ValueError("arrays of its parameters do not fit each other")
-    if not all(np.isfinite(own[name]).all() for name in ARRAYS if name in own and name != "log_w"):
+    finite = all(np.isfinite(own[name]).all() for name in ARRAYS if name in own and name != "log_w")
+    if not finite or np.isnan(found.log_w).any():
         raise ValueError("numbers among its parameters are not finite")
     return found
 

@@ -165,6 +165,10 @@ def not_finite(file, folder):
     file["state"]["parameters"]["b"][...] = np.nan
 
 
+def no_rates(file, folder):
+    file["state"]["parameters"]["log_w"][...] = np.nan
+
+
 def impossible(file, folder):
     file["state"]["data"]["scale"][...] = -1.0
 
@@ -184,6 +188,7 @@ def incomplete(file, folder):
         packed,
         nested_text,
         not_finite,
+        no_rates,
         impossible,
         incomplete,
     ],
