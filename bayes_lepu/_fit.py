@@ -1,4 +1,4 @@
-"""`fit`: from a table and labels to an answer; and again, when more is known of the same rows."""
+"""`fit`: fit a model to a table and labels; `refit`: again, with more known about the same rows."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,16 +56,16 @@ def fit(options: FitOptions) -> Fit:
     Parameters
     ----------
     X : DataFrame (pandas, polars, pyarrow, ...), array or sparse matrix of shape (n, p)
-        Features: numbers, flags, and categories or text, which become one column per level but a
-        reference. Column names are kept and matched in predictions. Rows that do not fit in
-        memory, or are on a cluster: a Dask DataFrame or array, by ``method="map"`` or
+        Features: numbers, flags, and categories or text, which become one column per level except
+        a reference level. Columns are matched by name in predictions. For rows that do not fit in
+        memory, or are on a cluster: a Dask DataFrame or array, with ``method="map"`` or
         ``"laplace"``; see ``docs/large-data.md``. A sparse matrix (scipy, or a pandas frame of
         sparse columns) is fitted by ``method="map"`` and stays sparse; see ``docs/tables.md``.
     l : sequence of 0/1 or bool, table of them, or names of columns of X
         Visible labels: 1 only for positives. Where 1 is the only value, an empty cell means 0. A
         table with one column per annotator (1 marked, 0 seen and not marked, NaN not shown)
-        identifies the class by what the annotators agree on, if they label independently given x
-        and the class; their propensities are partially pooled.
+        identifies the class by the agreement of the annotators, if they label independently given
+        x and the class; their propensities are partially pooled.
     model : {"auto", "naive", "scar", "spm", "psychm"}, Factor
         How the annotator marks; see `list_models`. ``auto`` compares scar, spm and psychm, with a
         straight and with a learned class, by how well they predict held-out labels, and fits the
@@ -77,13 +77,13 @@ def fit(options: FitOptions) -> Fit:
         rates are known: ``bayes_lepu.factors.ceiling(0.9)`` for a class probability that never
         exceeds .9, or one with a link from a file of your own.
     class_learner : {"auto", "boosting", "kernel", "trees"}, list, classifier of scikit-learn, None
-        How the class may bend: the log-odds of such a classifier, trained on the labels and
-        cross-fitted, enter t as one more column (see `bayes_lepu.data.learned`). s keeps the
-        columns alone. None: t is a straight line in the columns. ``auto``: with ``model="auto"``
-        the labels decide; a model that you name has a straight class, as in the paper.
+        Classifiers for a class that is not linear in the columns. Their log-odds, trained on the
+        labels and cross-fitted, enter t as further columns (see `bayes_lepu.data.learned`); s
+        depends on the given columns only. None: t is linear in the columns. ``auto``: with
+        ``model="auto"`` held-out labels decide; a model that you name is linear, as in the paper.
     method : {"nuts", "map", "laplace"}
-        ``nuts``: posterior draws; ``map``: the mode of the posterior, with ``C`` the
-        paper's penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
+        ``nuts``: posterior draws; ``map``: the mode of the posterior (the paper's penalised MLE
+        if ``C`` is given); ``laplace``: a quick Gaussian approximation at the modes.
     y : sequence or the name of a column of X, optional
         Audited classes (0 or 1), NaN where unknown.
     visits : mapping of str to table, optional
@@ -103,29 +103,30 @@ def fit(options: FitOptions) -> Fit:
         Whether negatives may be marked, at a rate ε of each annotator; by default ~ Beta(1, 99).
     audits : {"random", "chosen"}, optional
         How the audited rows were picked: at random among the unlabelled ones, or by choice
-        (default). Random ones give the class prior without the model (`Fit.audit_estimate`). Rows
-        of `Fit.suggest_audit` come back by ``fit.update(audits=plan)``, which knows how they were
-        drawn.
+        (default). Random ones identify the class prior without the model (`Fit.audit_estimate`).
+        For rows of `Fit.suggest_audit` use ``fit.update(audits=plan)``: the plan has the
+        probabilities with which they were drawn.
     class_features, selection_features : sequence of columns, or formula, optional
         Columns that may enter t and s (naive and SCAR: t only); all by default. Different ones
         identify which factor is the class. Or a formula that starts with ``~``, such as
         ``"~ bs(amount, df=5) + country + log(age) + (1 | merchant)"``; where only one factor has
         columns or terms, the other one has the same formula. Splines keep their value outside the
         range of these rows. The coefficients of a spline, and those of the groups, share an
-        unknown scale (``sigma_a``); a point estimate takes it from its marginal likelihood.
+        unknown scale (``sigma_a``); a point estimate maximises its marginal likelihood.
     exclude : sequence of str
         Columns of X that are no features; new rows may have them too.
     missing : {"error", "indicator", "impute"}
-        What to do about missing cells of X: refuse them; put the mean there and add a column that
-        says so (a level of its own for a category), where no formula names the columns; or put the
-        mean, or the most frequent level, there. It is learned from these rows and kept.
+        What to do about missing cells of X: refuse them (``error``); fill in the mean and add a
+        column that marks the filled cells, or for a category a level of its own (``indicator``,
+        without a formula); or fill in the mean or the most frequent level (``impute``). The values
+        are computed from these rows and used for new rows too.
     standardize : bool
-        Work on standardised columns; penalties and priors refer to that scale. Those of a sparse
+        Standardise the columns; penalties and priors refer to that scale. The columns of a sparse
         matrix are divided by their largest values, and those mostly empty are not centred.
     penalty : {"l2", "l1", "none"} or mapping with keys "a", "alpha"
         The paper's penalty on each factor's slopes, with free intercepts; "l2" where only ``C`` is
-        given. Neither of them: the priors of a posterior (`bayes_lepu.defaults`), which keep s
-        smoother than t; they are part of the result (``fit.priors``) and printed.
+        given. Without both, the default priors apply (`bayes_lepu.defaults`), which keep s smoother
+        than t; ``fit.priors`` has them, and they are printed.
     C : float or mapping with keys "a", "alpha"
         The paper's penalty coefficients; 0.01 where only ``penalty`` is given (more for a sparse
         matrix of more than 100 columns; see ``docs/tables.md``).
@@ -133,7 +134,7 @@ def fit(options: FitOptions) -> Fit:
         Priors by parameter name, on top of the defaults; of slopes also by column:
         ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
     orientation : {"sigma-norm", "norm", "none"}
-        How SPM's two factors are told apart where the data cannot.
+        Rule that decides which of SPM's two factors is the class where the data do not.
     draws : int
         Draws of every chain, four at least. Laplace makes ``draws * chains`` draws.
     tune : int
@@ -147,7 +148,7 @@ def fit(options: FitOptions) -> Fit:
     sampler : {"nutpie", "pymc"}
         ``nutpie`` on the compiled density, or `pymc.sample` on the PyMC model itself.
     random_seed : int, optional
-        Seed of every random draw; one is made and recorded where none is given.
+        Seed of every random draw; by default a new one, which the fit records.
     progressbar : bool
         A bar in a terminal or a notebook; otherwise a log line at doubling intervals, from ten
         seconds on.
@@ -168,12 +169,12 @@ def fit(options: FitOptions) -> Fit:
     with announced(f"Fitting by {options.method}", aloud=options.progressbar):
         if options.model == AUTO:
             return _fit_chosen(options)
-        get_model(options.model, besides=(AUTO,))  # here an unknown name may have been meant for it
+        get_model(options.model, besides=(AUTO,))  # "auto" is among the suggestions for a typo
         return fit_data(*read_model(options), options.kept)
 
 
 def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions) -> Fit:
-    """A model with its priors fitted to data that have been read."""
+    """Fit a model with its priors to data that have been read."""
     _refuse_sparse(data, options.method)
     if options.method != POINT:
         refuse_improper(chosen)
@@ -190,7 +191,7 @@ def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions)
         stats=found.stats,
         quality=found.quality,
     )
-    _ = result.level_draws  # π and c are part of the answer: found here, shown without a wait
+    _ = result.level_draws  # computed now so that repr() is instant
     return result
 
 
@@ -205,12 +206,12 @@ def _refuse_sparse(data: PUData, method: str) -> None:
 
 
 def _fit_chosen(options: FitOptions) -> Fit:
-    """The model that the labels ask for."""
+    """Fit the model that predicts held-out labels best (``model="auto"``)."""
     _, data, _ = read_model(replace(options, model=ANNOTATORS[-1], priors=None))
     _refuse_sparse(data, options.method)
     names: tuple[str, ...] = ANNOTATORS
     if options.selection_features is not None or options.visits is not None:
-        names = names[1:]  # columns named for the annotator say that he reacts to them
+        names = names[1:]  # columns were given for the annotator, so s is not constant
     elif data.n_annotators == 1 and of_few_kinds(data):
         names = names[:1]
     compared = []
@@ -229,7 +230,7 @@ def _fit_chosen(options: FitOptions) -> Fit:
 
 
 def _for_model(options: FitOptions, name: str) -> FitOptions:
-    """The options of a call with a model in place of ``auto``, and the priors that it has."""
+    """The options with a model in place of ``auto``, without priors that it does not have."""
     known = get_model(name).parameters
     priors = {k: v for k, v in (options.priors or {}).items() if k in known}
     return replace(options, model=name, priors=priors or None)
@@ -238,9 +239,9 @@ def _for_model(options: FitOptions, name: str) -> FitOptions:
 @stops_at_once
 @np.errstate(all="ignore")  # a search meets infinities and leaves them
 def refit(fit: Fit, y: Any, audits: str | AuditPlan | None, news: dict[str, Any]) -> Fit:
-    """The same rows, labels and options, with what is given here on top (see `Fit.update`)."""
+    """Fit the same rows again with changed options and more audited classes (see `Fit.update`)."""
     data, learners = fit.data, ()
-    if data.learned is not None:  # learned again, from the classes that are known now
+    if data.learned is not None:  # they are learned again, from the classes known now
         data, learners = without_learned(data), read_learner(fit.options.class_learner)
     plan = audits if isinstance(audits, AuditPlan) else None
     if plan is not None and y is None:
@@ -259,7 +260,7 @@ def refit(fit: Fit, y: Any, audits: str | AuditPlan | None, news: dict[str, Any]
     elif picked in (RANDOM, CHOSEN):
         data = replace(data, drawn=data.drawn[:0])
     options = replace(fit.options, **news, audits=picked if known else None)
-    if y is not None:  # no longer what the column of this name says
+    if y is not None:  # classes no longer equal the column of this name
         options = replace(options, y=None)
     other = options.method != fit.method
     if other:
@@ -288,13 +289,13 @@ def refit(fit: Fit, y: Any, audits: str | AuditPlan | None, news: dict[str, Any]
 @stops_at_once
 @np.errstate(all="ignore")
 def fit_sample(fit: Fit) -> Fit:
-    """The same model and options for the rows in memory alone (see `Fit.sample`)."""
+    """Fit the same model with the same options to the rows in memory only (see `Fit.sample`)."""
     options, data = replace(fit.options, progressbar=False), fit.data.held
     return fit_data(fit.spec, data, priors_of(fit.spec, data, options), options)
 
 
 def _as_chosen(fit: Fit) -> GivenPriors:
-    """The priors of a fit, unknown scales as they were before a point estimate found them."""
+    """The priors of a fit, with unknown scales as before a point estimate estimated them."""
     priors: dict[str, Any] = dict(fit.priors)
     if fit.is_point and (fit.data.blocks or fit.options.priors):
         chosen = priors_of(fit.spec, fit.data, fit.options)
@@ -303,7 +304,7 @@ def _as_chosen(fit: Fit) -> GivenPriors:
 
 
 def _usable(fit: Fit, method: str) -> GivenPriors | None:
-    """The priors that the user gave, those aside that another method cannot take."""
+    """The user's priors, without those that another method cannot use."""
     given = fit.options.priors or {}
     if method != POINT:
         given = {k: v for k, v in given.items() if not isinstance(v, Prior) or v.proper}
@@ -311,21 +312,21 @@ def _usable(fit: Fit, method: str) -> GivenPriors | None:
 
 
 def add_classes(fit: Fit, y: Any) -> Array:
-    """The audited classes of a fit with new ones on top."""
+    """The audited classes of a fit, updated by new ones."""
     data = fit.data
     if isinstance(y, pd.Series) and not y.index.equals(data.index):
         at = data.index.get_indexer_for(y.index)
         if len(at) != len(y) or (at < 0).any():
             unknown = [label for label in y.index if label not in data.index]
             what = f"the row {unknown[0]!r}, which this fit has not" if unknown else "a row twice"
-            raise DataError(f"y names {what}; labels of the fit's own rows are expected.")
+            raise DataError(f"y has {what}; labels of the fit's own rows are expected.")
         values = as_numbers("y", y.to_numpy(), "0, 1 or NaN (unknown) is")
         known, new = ~np.isnan(values), np.full(data.n, np.nan)
         new[at[known]] = values[known]
         against = known & (new[at] != values)
         if against.any():
             row = y.index[against][0]
-            raise DataError(f"y names the row {row!r} twice, with different classes; correct one.")
+            raise DataError(f"y has the row {row!r} twice, with different classes; correct one.")
     else:
         values = y.to_numpy() if isinstance(y, pd.Series) else y
         vector = read_vector("y", values, data.n, None)

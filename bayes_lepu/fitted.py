@@ -1,4 +1,4 @@
-"""`Fit`: a fitted model with everything one can ask of it; `load`: a fit read from its file."""
+"""`Fit`: a fitted model with its predictions, verdict and actions; `load` reads one from a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -68,11 +68,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
-    """The frozen answer of one call to `fit`: draws or point estimate, data, and what redoes it.
+    """The result of one call to `fit`: draws or a point estimate, the data, and the options.
 
     ``ci_prob`` of a method is the probability of its equal-tailed intervals, by default ArviZ's
-    ``stats.ci_prob``. ``by`` makes groups: a column of the fit, a list of several, or values for
-    every row, also of columns that are no features.
+    ``stats.ci_prob``. ``by`` defines groups: a column of the fit, a list of columns, or one value
+    per row, which need not be a feature.
 
     Attributes
     ----------
@@ -89,17 +89,17 @@ class Fit:
         Which factor is t and which s, and what decided it.
     options : FitOptions
     provenance : Provenance
-        By what and when it was computed.
+        Library versions, date and duration of the computation.
     stats : mapping of str to array
-        Sampler statistics of shape ``(chain, draw)``, and what else belongs to single draws.
+        Sampler statistics and other figures of single draws, of shape ``(chain, draw)``.
     quality : Quality
-        How well the engine did, by its own measure.
+        The engine's own check of its approximation or convergence.
     levels : pair of arrays, optional
-        π (draw,) and c (draw, J), where computing them would take a pass over rows out of memory.
+        π (draw,) and c (draw, J), stored if computing them needs a pass over rows out of memory.
     remembered : Remembered, optional
-        What was known of the rows when the fit was saved after its verdict, or without rows.
+        Results that need the rows, stored when a fit is saved after its verdict or without rows.
     log_likelihood : array, optional
-        ``(chain, draw, row)``, of a trace that was sampled from another density than the model's.
+        ``(chain, draw, row)``, if a trace was sampled from another density than the model's.
     choice : Choice, optional
         What ``model="auto"`` compared, the chosen model first; ``choice.to_frame()`` as a table.
 
@@ -141,7 +141,7 @@ class Fit:
 
     @property
     def call(self) -> str:
-        """Lines of Python that give the same numbers, from the table ``X`` and the labels ``l``."""
+        """Python code that computes this fit again from the table ``X`` and the labels ``l``."""
         return call_text(self)
 
     @property
@@ -156,7 +156,7 @@ class Fit:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the rows are there: a fit can be saved without them."""
+        """Whether the fit has its rows; it can be saved without them."""
         return "X" in vars(self.data)
 
     @cached_property
@@ -177,7 +177,7 @@ class Fit:
 
     @property
     def c_draws(self) -> Array:
-        """Label frequency c, for every draw; of several annotators their mean."""
+        """Label frequency c, for every draw; with several annotators the mean over them."""
         return self._pi_and_c[1].mean(axis=1)
 
     @property
@@ -209,8 +209,8 @@ class Fit:
     def class_probability(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """t(x) = P(y=1 | x) with its interval.
 
-        Where a few draws have t and s swapped, they can pull the mean out of a narrow interval;
-        ``fit.orientation.probability`` is the share of the others.
+        If a few draws have t and s swapped, the mean can lie outside a narrow interval;
+        ``fit.orientation.probability`` is the share of the draws that do not.
         """
         return self._summarise(Parameters.t, X, ci_prob)
 
@@ -219,9 +219,10 @@ class Fit:
     ) -> pd.DataFrame:
         """s(x) = P(l=1 | y=1, x) with its interval.
 
-        Several annotators have one line per row and annotator: ``.xs("anna", level="annotator")``
-        picks one, ``["mean"].unstack()`` makes one column of each. ``visits`` of `fit` are those of
-        an average visit unless given here by name: a number, one per row, or a table as in `fit`.
+        With several annotators there is one line per row and annotator:
+        ``.xs("anna", level="annotator")`` selects one of them, ``["mean"].unstack()`` gives one
+        column for each. ``visits`` are columns by name: a number, one per row, or a table as in
+        `fit`. Those not given have the values of an average visit.
         """
         return self._summarise(Parameters.s, X, ci_prob, by_annotator=True, visits=visits)
 
@@ -247,7 +248,7 @@ class Fit:
     def level_draws(self) -> dict[str, Array]:
         """Draws of π and c, of every annotator's c, and of the prior of π and c.
 
-        `fit` computes them, so that showing a fit computes nothing.
+        `fit` computes them in advance, so that printing a fit is instant.
         """
         rows = {"pi": self.pi_draws, "c": self.c_draws}
         if self.data.n_annotators > 1:
@@ -260,7 +261,7 @@ class Fit:
 
     @cached_property
     def prior_draws(self) -> Parameters:
-        """A thousand draws of the prior along one axis."""
+        """A thousand draws from the prior, along one axis."""
         if flat := [name for name, prior in self.priors.items() if not prior.proper]:
             raise ModelError(
                 f"The prior of {', '.join(flat)} is flat and cannot be sampled. Fit with "
@@ -271,7 +272,7 @@ class Fit:
 
     @cached_property
     def prior_pi_and_c(self) -> tuple[Array, Array]:
-        """π and c of the draws of the prior, over 2,000 of the rows."""
+        """π and c for every draw from the prior, as means over 2,000 of the rows."""
         if self.remembered is not None:
             return self.remembered.prior_pi, self.remembered.prior_c
         some = replace(self, data=self.data.some(2000))
@@ -279,18 +280,18 @@ class Fit:
         return pi, c.mean(axis=1)
 
     def annotators(self, *, ci_prob: float | None = None) -> pd.DataFrame:
-        """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
+        """One line per annotator: rows seen and labelled, label frequency, unusual slopes.
 
-        ``shared`` counts the rows that somebody else labelled too; ``mean``, ``lower`` and
-        ``upper`` are of c_j = P(l_j=1 | y=1); ``differs_in`` names the columns whose slope is
+        ``shared`` counts the rows that somebody else labelled too. ``mean``, ``lower`` and
+        ``upper`` describe c_j = P(l_j=1 | y=1). ``differs_in`` lists the columns whose slope is
         higher (+) or lower (-) than the average annotator's with 95 % probability.
         """
         return summaries.annotator_table(self, ci_prob)
 
     def accept_unseen(self) -> Self:
-        """The same fit, which takes new rows with levels that no training row had.
+        """The same fit, which also accepts new rows with levels that no training row had.
 
-        The most frequent level stands in for them.
+        Unseen levels are replaced by the most frequent level.
         """
         encoding = replace(self.data.encoding, accepts_unseen=True)
         own = {
@@ -307,10 +308,10 @@ class Fit:
     def importance(self, *, features: Sequence[str] | None = None) -> pd.DataFrame:
         """How much t and s depend on each of your columns (or on ``features``), by shuffling it.
 
-        One line per column, the most important first; columns ``t`` and, where it varies, ``s``:
-        the mean square that shuffling the column changes the factor by, over twice the factor's
-        variance. 0: the column has no effect; 1: nothing else matters. Columns that act together or
-        are alike share what they explain, so the sum need not be 1.
+        One line per column, the most important first. The figures for ``t`` and, where it varies,
+        ``s`` are the mean squared change of the factor when the column is shuffled, divided by
+        twice the factor's variance. 0: the column has no effect; 1: nothing else matters. The sum
+        need not be 1, because columns can interact or be correlated.
         """
         self._require_memory("importance")
         return importance(self, features)
@@ -324,13 +325,13 @@ class Fit:
     ) -> pd.DataFrame:
         """Table of the parameters, π and c: `arviz.summary` of the draws, or the estimates for MAP.
 
-        Estimates are on the scale of the fit, and as ``a_original`` on that of your columns.
-        ``var_names`` picks variables of the PyMC model. ``round_to`` is the number of digits, as
-        many as the Monte-Carlo error allows by default; "none" leaves all.
+        Estimates are on the scale of the fit; ``a_original`` and so on are in the units of your
+        columns. ``var_names`` selects variables of the PyMC model. ``round_to`` is the number of
+        digits, by default as many as the Monte-Carlo error allows; "none" does not round.
         """
         from bayes_lepu.result.tree import stored_groups
 
-        # The tree has the variables of a trace too, and needs the rows.
+        # With draws: the tree, which also has the variables of a trace but needs the rows.
         point = stored_groups(self)["map"] if self.is_point else None
         available = self.tree["posterior"].to_dataset() if point is None else point
         wanted = ["pi", "c", *self.spec.parameters, *self.spec.shape_rates, *self.priors]
@@ -349,7 +350,7 @@ class Fit:
         )
 
     def mode_table(self) -> pd.DataFrame:
-        """The distinct MAP modes, the answer's first."""
+        """Table of the distinct MAP modes, the fitted one first."""
         return mode_table(self.modes)
 
     # The model and its draws ------------------------------------------------------------------
@@ -368,7 +369,7 @@ class Fit:
     def tree(self) -> "xr.DataTree":
         """The ArviZ DataTree of this fit, with all variables of `model` and all groups.
 
-        Groups with an entry for every draw and row are computed when they are looked at.
+        Groups with an entry for every draw and row are computed on first access.
         """
         from bayes_lepu.result.tree import to_tree
 
@@ -383,19 +384,19 @@ class Fit:
 
     @cached_property
     def identifiability(self) -> Identifiability:
-        """What these data can and cannot say: level, verdict, and the checks behind them.
+        """What these data identify: level, verdict, and the checks behind them.
 
-        Computed once. Of a Dask collection a random sample of the rows is judged (`sample`).
+        Computed once. For a Dask collection it is computed on a random sample of rows (`sample`).
         """
         with announced("Judging what the labels identify", aloud=self.options.progressbar):
             return diagnose(self.sample)
 
     @cached_property
     def sample(self) -> "Fit":
-        """The same model fitted to the rows in memory, for what needs single rows.
+        """The same model fitted to rows in memory, for results that need single rows.
 
-        That is this fit, unless its rows are those of a Dask collection: then it is one to a random
-        sample of them. Verdict and report are about it.
+        This is the fit itself unless its rows are a Dask collection. For a collection it is a fit
+        to a random sample of the rows, on which verdict and report are based.
         """
         if self.data.in_memory:
             return self
@@ -410,12 +411,12 @@ class Fit:
         s_max: float | None = None,
         ci_prob: float | None = None,
     ) -> pd.DataFrame:
-        """Bounds of the class prior that hold without any form of t and s.
+        """Bounds of the class prior that hold whatever the form of t and s.
 
-        They need h = P(l=1 | x) alone, which can be checked, and what you assume about s: its
+        They need only h = P(l=1 | x), which can be checked, and your assumption about s: its
         smallest and largest value for a positive row. One line per assumption (``nothing`` first):
-        ``lower`` and ``upper``, and ``lowest`` and ``highest``, the outer ends of their intervals
-        (missing for a point estimate).
+        ``lower`` and ``upper`` are the bounds, ``lowest`` and ``highest`` the outer ends of their
+        intervals (missing for a point estimate).
         """
         return bound_class_prior(self, s_min=s_min, s_max=s_max, ci_prob=ci_prob)
 
@@ -423,13 +424,13 @@ class Fit:
         """How many positives there are by the rows audited at random, whatever the model.
 
         The mean of the audited classes is corrected by the fit's predictions, each made without
-        the row's own class (prediction-powered inference). The interval holds its level for any
-        model, few audits and rare classes; the better the model, the shorter it is.
+        the row's own class (prediction-powered inference). The interval keeps its coverage for any
+        model, for few audits and for rare classes. A better model makes it shorter.
 
         Lines ``missed`` (positives that nobody has marked or audited yet), ``positives`` and
         ``share``, for every group. Columns ``estimate``, ``lower``, ``upper``; ``alone_lower`` and
-        ``alone_upper``, the interval without the model's help; ``model``, ``model_lower`` and
-        ``model_upper``, what the fit gives; ``audits``, the rows used.
+        ``alone_upper``, the interval from the audits without the model; ``model``, ``model_lower``
+        and ``model_upper``, the fit's own figures; ``audits``, the number of rows used.
         """
         self._require_memory("audit_estimate")
 
@@ -444,11 +445,11 @@ class Fit:
 
         ``low`` and ``high`` are the range of π over all models that predict the labels as well;
         ``lower`` and ``upper`` are its interval if this model is exact. Several annotators have a
-        label frequency each, and c is the mean of these. Draws come with the prior of both (rows
-        ``prior of pi`` and ``prior of c``): a posterior as wide as that has learned nothing.
+        label frequency each, and c is their mean. With draws, the rows ``prior of pi`` and ``prior
+        of c`` describe the prior: a posterior as wide as the prior has learned nothing.
 
         By group it is the share of positives given the labels, with ``rows`` and ``marked``;
-        ``.attrs["rests_on"]`` says what it rests on.
+        ``.attrs["rests_on"]`` states the assumption that it rests on.
         """
         if by is None:
             rows = self.level_draws.items()
@@ -463,9 +464,9 @@ class Fit:
     def compare_groups(self, by: By, a: Any, b: Any, *, ci_prob: float | None = None) -> Comparison:
         """Ratio and difference of the shares of positives in two groups.
 
-        The ratio can be known where the level of π is not: if positives are marked alike in both
-        groups, or at one rate in each. ``rests_on`` says which of them this fit assumes. ``a`` and
-        ``b`` are the names of the groups.
+        The ratio can be identified where the level of π is not: if positives are marked alike in
+        both groups, or at one rate in each. ``rests_on`` states which of the two this fit assumes.
+        ``a`` and ``b`` are the names of the groups.
         """
         self._require_memory("compare_groups")
         groups = read_groups(self.data, by)
@@ -487,17 +488,17 @@ class Fit:
         random_seed : int, optional
             Seed of the draw; by default the fit's own.
 
-        ``plan.to_csv(path)`` writes the rows; give the answers back by
+        ``plan.to_csv(path)`` writes the rows; enter the answers by
         ``fit.update(audits=lepu.read_audit(path))`` or ``fit.update(y=answers, audits=plan)``.
         """
         self._require_memory("suggest_audit")
         return suggest_audit(self, k, goal=goal, random_seed=random_seed)
 
     def plan_audit(self, *, width: float, ci_prob: float | None = None) -> pd.Series:
-        """How many rows to audit at random by themselves, and with this fit's help if it is right.
+        """How many rows to audit at random, without this fit and with it (if it is right).
 
         ``width`` is how wide the interval of the share of positives among the unlabelled rows may
-        be, from end to end. With its help: rows drawn by ``suggest_audit(goal="total")`` and
+        be, from end to end. With the fit, rows are drawn by ``suggest_audit(goal="total")`` and
         evaluated by `audit_estimate`.
         """
         self._require_memory("plan_audit")
@@ -505,9 +506,9 @@ class Fit:
 
     @cached_property
     def answer(self) -> Answer:
-        """The fit in plain sentences: how many were missed, where to look, whether to trust it.
+        """The fit in plain sentences: positives missed, rows to review first, whether to trust it.
 
-        Computed once, from the verdict; the report and the command line say the same.
+        Computed once, from the verdict. The report and the command line print the same sentences.
         """
         at_random = self.options.audits == "random" or np.any(self.data.drawn[:, 1] < 1)
         known = at_random and self.data.in_memory and not self.spec.certain
@@ -527,17 +528,17 @@ class Fit:
         Parameters
         ----------
         X : DataFrame or array, optional
-            Rows that were left unlabelled: P(y=1 | x, l=0). By default the rows of the fit with
-            all that is known of them: P(y=1 | x, labels), which is 1 where a mark is proof, and
-            the class itself where it was checked. For the total by default those of the fit that
+            Rows that were left unlabelled: P(y=1 | x, l=0). By default the rows of the fit:
+            P(y=1 | x, labels), which is 1 for a marked row (unless marks may be false) and the
+            class itself for an audited row. For the total, by default the rows of the fit that
             nobody marked and whose class nobody has checked.
         total : bool
             Count the positives among the rows instead of rating each row: one line ``as named``
-            and, where the data do not show which factor is the class, ``swapped`` with t and s
-            swapped. Of the rows of the fit ``low`` and ``high`` come first: the range over
-            all models that predict the labels as well. ``lower`` and ``upper`` hold if this model
-            is exact: the uncertainty of the parameters, and the chance of single rows. Weighted
-            rows of the fit count as if they were repeated.
+            and, where the data do not show which factor is the class, one line ``swapped``, with t
+            and s swapped. For the rows of the fit, ``low`` and ``high`` are the range over all
+            models that predict the labels as well. ``lower`` and ``upper`` hold if this model is
+            exact: they include the uncertainty of the parameters and of the class of every row.
+            Weighted rows of the fit count as if they were repeated.
         by : column, list of columns or values for every row of the fit, optional
             The total of every group, with the rows that are ``open``.
         """
@@ -561,13 +562,13 @@ class Fit:
         return summaries.summary_by_row(draws, positive, rows, self.data.index, ci_prob)
 
     def sensitivity(self, *, scales: Sequence[float] = SCALES, budget: int = 100) -> pd.DataFrame:
-        """How the answer moves with how much the annotator may vary.
+        """How the answer depends on how much the annotator's propensity may vary.
 
         Parameters
         ----------
         scales : sequence of float
-            Values of S: the columns together may change the log-odds of a positive being marked by
-            so much (prior standard deviation). 0 is a constant propensity.
+            Values of S, the prior standard deviation of the log-odds that a positive is marked,
+            over the effect of all columns together. 0 is a constant propensity.
         budget : int
             How many rows would be reviewed first.
 
@@ -575,22 +576,22 @@ class Fit:
         -------
         DataFrame
             One line per S, by point estimates: ``class_prior``, ``missed``, ``same_rows`` (share of
-            the first ``budget`` rows that this fit also puts first), and ``behind``, how many
-            log-likelihood units S predicts these labels worse than the best one. A larger S always
-            fits the labels at hand a little better; a difference below 2 units says nothing.
+            the first ``budget`` rows that this fit also puts first), and ``behind``, the
+            log-likelihood units by which S fits these labels worse than the best S. A larger S
+            always fits the labels a little better; a difference below 2 units shows nothing.
         """
         self._require_memory("sensitivity")
         return sensitivity(self, scales, budget)
 
     def agreement(self, *, ci_prob: float | None = None) -> pd.DataFrame:
-        """Rows labelled by each pair, by nobody and by exactly k, against what the model expects.
+        """Rows labelled by each pair, by nobody and by exactly k, and the model's expectation.
 
         ``expected``, ``lower`` and ``upper`` come from labels replicated from the posterior, with
         annotators independent given x and the class; ``z`` is the deviation in their standard
         deviations. For several annotators.
         """
         if self.data.n_annotators == 1:
-            raise ModelError("There is one annotator only, who agrees with himself.")
+            raise ModelError("Agreement needs several annotators; this fit has one.")
         return agreement(self, summaries.tail_probabilities(ci_prob))
 
     def decide(
@@ -603,10 +604,10 @@ class Fit:
     ) -> Decision:
         """Which unlabelled rows to review, and how many positives are expected there.
 
-        Rows are taken by P(y=1 | x, l=0), the most probable first. Where the data do not show which
-        factor is the class, the outcome is given also with t and s swapped; at level 4, where they
-        identify P(l=1 | x) alone, rows are taken by that. Rows count once,
-        whatever their ``sample_weight``.
+        Rows are ordered by P(y=1 | x, l=0), the most probable first. Where the data do not show
+        which factor is the class, the outcome is also given with t and s swapped. At level 4 the
+        data identify only P(l=1 | x), and rows are ordered by it. Every row counts once, whatever
+        its ``sample_weight``.
 
         Parameters
         ----------
@@ -616,8 +617,8 @@ class Fit:
         budget : int, optional
             Take so many rows.
         cost : (float, float), optional
-            Cost of a review in vain and cost of an overlooked positive: take the rows that are
-            worth it, those with P(y=1 | x, l=0) above fp / (fp + fn).
+            Costs fp of a review in vain and fn of an overlooked positive: take the rows with
+            P(y=1 | x, l=0) above fp / (fp + fn), for which a review is worth its cost.
         """
         if X is None:
             self._require_memory("decide")
@@ -636,7 +637,7 @@ class Fit:
         method: str | None = None,
         random_seed: int | None = None,
     ) -> "Fit":
-        """Fit again with what has been learned since, everything else as it was.
+        """Fit again with new information about the same rows; everything else stays as it was.
 
         Parameters
         ----------
@@ -644,9 +645,9 @@ class Fit:
             Newly audited classes, 0 or 1: by row label, or one value per row with NaN where
             nothing new is known. They are added to those the fit has, or replace them.
         audits : AuditPlan or {"random", "chosen"}, optional
-            The plan of `suggest_audit`, with the answers in its column y or in y here; or how all
-            audited rows together were picked; see `fit`. By default "chosen" where y brings new
-            ones, else as it was.
+            The plan of `suggest_audit`, with the answers in its column y or in the argument y. Or
+            how all audited rows together were picked, as in `fit`: by default "chosen" if y is
+            given, otherwise as before.
         class_prior, label_frequency, false_marks, random_seed : optional
             As in `fit`; by default as they were.
         method : {"nuts", "map", "laplace"}, optional
@@ -680,22 +681,22 @@ class Fit:
 
     @property
     def _judged(self) -> bool:
-        """Whether the verdict has been asked for, and is there."""
+        """Whether the verdict has been computed."""
         return "identifiability" in vars(self)
 
     @property
     def _printed(self) -> "Remembered | None":
-        """What the fit printed before it was saved, unless it has been judged anew."""
+        """The stored results of a saved fit, unless its verdict has been computed again."""
         return None if self._judged else self.remembered
 
     @property
     def _level(self) -> int:
-        """What the data identify, as the verdict has it."""
+        """The level of the verdict."""
         return (self._printed or self.identifiability).level
 
     @property
     def _alternatives(self) -> Alternatives:
-        """What the models give that predict the labels as well."""
+        """Ranges over the models that predict the labels as well."""
         if self._printed is not None:
             return Alternatives(self._printed.pi_range, self._printed.hits)
         return alternatives_of(self, self.identifiability)
@@ -703,7 +704,7 @@ class Fit:
     def _remember(self) -> "Remembered":
         from bayes_lepu.result.saved import Remembered
 
-        facts = (self.answer, self._facts())[1]  # which then have the verdict
+        facts = (self.answer, self._facts())[1]  # the answer first, so that the facts include it
         prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
         level = self.identifiability.level
         return Remembered(
@@ -714,12 +715,12 @@ class Fit:
     def save(self, path: str | Path, *, data: bool = True) -> Path:
         """Write the fit to one netCDF file; read it with `load`.
 
-        A fit that was printed prints the same after `load`, and computes nothing for it. ArviZ
-        reads the draws from the same file; ``fit.tree.to_netcdf(path)`` writes all groups for it.
+        A fit that was printed prints the same after `load`, without computing anything. ArviZ
+        reads the draws from the same file; ``fit.tree.to_netcdf(path)`` writes all groups.
 
-        ``data=False`` leaves the rows out. The file is then small and holds nobody's data; it has
-        the verdict and predicts new rows, and decides on them where the verdict names the factors
-        (levels 1 and 2). What needs the rows (report, update, `tree`, another verdict) is an error.
+        ``data=False`` leaves the rows out. The file is then small and contains no personal data. It
+        has the verdict, predicts new rows, and decides on new rows at levels 1 and 2. Methods that
+        need the rows of the fit (report, update, `tree`, another verdict) raise an error.
         """
         from bayes_lepu.result.saved import to_saved, write_tree
 
@@ -759,7 +760,7 @@ class Fit:
     # Display ----------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is not computed from the rest, for pickling."""
+        """The fields without cached results, for pickling."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __repr__(self) -> str:
@@ -770,7 +771,7 @@ class Fit:
 
     def __str__(self) -> str:
         if self._printed is None:
-            _ = self.answer  # judged first; repr() shows what is known and computes nothing
+            _ = self.answer  # computes the verdict; repr() alone computes nothing
         return repr(self)
 
     def _headline(self) -> str:
@@ -782,7 +783,7 @@ class Fit:
         if self._printed is not None:
             return dict(self._printed.facts)
         if not self._judged:
-            return facts_of(self) | {"verdict": "not asked for yet: print(fit), or fit.answer"}
+            return facts_of(self) | {"verdict": "not computed yet: print(fit), or fit.answer"}
         found, facts = self.identifiability, self.answer.facts() | facts_of(self)
         if found.pi_range is not None:
             low, high = (share(end) for end in found.pi_range)
@@ -803,7 +804,7 @@ def load(path: str | Path, *, model: Factor | None = None, class_link: Factor | 
     ----------
     path : str or Path
     model, class_link : Factor, optional
-        The propensity and the class of the fit, where their links are your own.
+        The propensity and the class of the fit, if they have links of your own.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""From a fit to what one does next: how many were missed, which rows to look at, which to audit."""
+"""What to do with a fit: count the missed positives, choose rows to review and rows to audit."""

@@ -3,9 +3,9 @@ r"""Which unlabelled rows to audit, how many, and how many positives the audits 
 A plan (`suggest_audit`) knows with which probability every row was drawn. Its goals:
 
 * ``find``: the rows that are most probably positive.
-* ``total``: rows at random, uncertain ones more often. The share of positives has least variance
-  where rows are drawn with probabilities that follow the sd of y - p; half of every probability is
-  the same for all rows, in case the model is wrong about its own errors:
+* ``total``: rows at random, uncertain ones more often. The estimated share of positives has the
+  smallest variance if rows are drawn in proportion to the sd of y - p. The model can be wrong about
+  these sd, so half of every probability is the same for all rows:
 
   .. math:: r_i \propto \tfrac12 + \tfrac12 \sqrt{p_i (1-p_i)} \Big/ \overline{\sqrt{p (1-p)}} .
 
@@ -13,21 +13,21 @@ Rows chosen by a model cannot check that model, so a part is always drawn at ran
 
 *Counts* (`audit_estimate`) are right whatever the model. Rows are audited in rounds. Before round
 r, :math:`K_r` positives are known, and m rows are drawn from the set :math:`L_r` of rows left.
-Every drawn row gives an unbiased estimate of the number of positives T, with predictions p made
-without its class:
+Every drawn row gives an unbiased estimate of the number of positives T. The predictions p are made
+without the row's own class:
 
 .. math:: x_i = K_r + \lambda \sum_{j \in L_r} p_j + |L_r|\, w_i\, (y_i - \lambda p_i),
 
-with weights w inverse to the probability of being drawn, one on average. The estimate is the mean
+with weights w inverse to the probability of being drawn and with mean one. The estimate is the mean
 of x (prediction-powered inference, Angelopoulos and others 2023, doi:10.1126/science.adi6000; in
-surveys the difference estimator). The factor λ ≤ 1 is the slope of y on p over the audits, drawn
-towards 1 by ten audits, so that useless predictions cost nothing.
+surveys the difference estimator). The factor λ ≤ 1 is the slope of y on p over the audits, shrunk
+towards 1 with the weight of ten audits. Predictions that are useless then cost no precision.
 
 The normal interval fails where few of the audited rows are positive. As Agresti and Coull (1998,
-doi:10.1080/00031305.1998.10480550) do for a proportion, :math:`z^2/2` audits that found the lowest
-possible x and as many that found the highest are added before mean and variance are taken; the
-variance has the finite-population correction 1 - m / |L|, and z is Student's. `tools.audit_study`
-measures the coverage.
+doi:10.1080/00031305.1998.10480550) do for a proportion, :math:`z^2/2` audits with the lowest
+possible x and as many with the highest are added before mean and variance are computed. The
+variance has the finite-population correction 1 - m / |L|, and the quantile is Student's.
+`tools.audit_study` measures the coverage.
 """
 
 from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ class AuditPlan:
     ----------
     rows : DataFrame
         By row label: ``missed`` = P(y=1 | x, l=0); ``picked`` (chosen or random); ``probability``
-        of being drawn, 1 for chosen rows; ``y``, the class found, empty until it is known.
+        of being drawn, 1 for chosen rows; ``y``, the audited class, empty until it is known.
     """
 
     rows: pd.DataFrame
@@ -100,7 +100,7 @@ class AuditPlan:
 
 
 def read_audit(path: str | Path) -> AuditPlan:
-    """Read an audit back, its column ``y`` filled in: for ``fit.update(audits=...)``.
+    """Read an answered audit, with its column ``y`` filled in, for ``fit.update(audits=...)``.
 
     Parameters
     ----------
@@ -132,11 +132,11 @@ def read_audit(path: str | Path) -> AuditPlan:
             "for unknown is expected."
         )
     if not rows["picked"].isin([RANDOM, CHOSEN]).all():
-        raise DataError(f"{path}: picked holds other words than {RANDOM} and {CHOSEN}.")
+        raise DataError(f"{path}: picked contains other words than {RANDOM} and {CHOSEN}.")
     decimals = rows["probability"].str.replace(",", ".")
     rows["probability"] = pd.to_numeric(decimals, errors="coerce")
     if not rows["probability"].between(0, 1, inclusive="right").all():
-        raise DataError(f"{path}: probability holds values that are not above 0 and at most 1.")
+        raise DataError(f"{path}: probability has values that are not above 0 and at most 1.")
     return AuditPlan(rows)
 
 
@@ -164,17 +164,17 @@ def suggest_audit(fit: "Fit", k: int, *, goal: str, random_seed: int | None) -> 
 
 
 def _open_and_missed(fit: "Fit") -> tuple[NDArray[np.intp], Array]:
-    """The open rows, and how probably each is positive."""
+    """The unlabelled rows of unknown class, and the probability that each is positive."""
     rows = open_rows(fit)
     return rows, mean_by_row(fit.draws.thin(MAX_DRAWS), positive_given_labels(fit.data), rows)
 
 
 def draw_probabilities(p: Array, m: int) -> Array:
-    """Probabilities that sum to m: half the same for all rows, half as the sd of their classes."""
+    """Probabilities that sum to m: one half constant, the other in proportion to the sd of y."""
     sd = np.sqrt(p * (1 - p))
     size = 1 + sd / max(float(sd.mean()), 1e-300) if p.size else p
     out = np.zeros(len(p))
-    while m and (free := out < 1).any():  # rows drawn for sure are set aside
+    while m and (free := out < 1).any():  # rows with probability 1 are drawn for certain
         out[free] = (m - np.sum(~free)) * size[free] / size[free].sum()
         if out[free].max() <= 1:
             break
@@ -183,7 +183,7 @@ def draw_probabilities(p: Array, m: int) -> Array:
 
 
 def draw(probability: Array, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Systematic sample in random order: every row with its probability, as many as they sum to."""
+    """Systematic sample of the rows in random order, with these inclusion probabilities."""
     order, m = rng.permutation(len(probability)), round(float(probability.sum()))
     ends = np.cumsum(probability[order])
     at = np.searchsorted(ends, rng.random() + np.arange(m), side="right")
@@ -191,10 +191,10 @@ def draw(probability: Array, rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def with_answers(data: PUData, audits: str | None, plan: AuditPlan, y: Array) -> PUData:
-    """The data with audited classes y and the design of all audits, this plan's round the last.
+    """The data with audited classes y and the design of all audits; this plan is the last round.
 
-    Random rows that were not answered are taken as missing at random among the random ones. Rows
-    of y that the plan does not name count as chosen.
+    Answers of randomly drawn rows are assumed to be missing at random. Rows of y that are not in
+    the plan count as chosen.
     """
     rounds, probability = design_of(data, audits)
     at = match_rows(data, plan.rows.index)
@@ -213,12 +213,12 @@ def with_answers(data: PUData, audits: str | None, plan: AuditPlan, y: Array) ->
 
 
 def match_rows(data: PUData, labels: pd.Index) -> NDArray[np.intp]:
-    """Positions of rows by their labels; of labels read from a file by their text."""
+    """Positions of rows by their labels; labels read from a file are compared as text."""
     at = data.index.get_indexer_for(labels)
     if (at < 0).any() and data.index.is_unique:
         at = data.index.astype(str).get_indexer_for(labels.astype(str))
     if (at < 0).any() or len(at) != len(labels):
-        raise DataError("The plan names rows that this fit has not; it belongs to another table.")
+        raise DataError("The plan has rows that this fit has not; it belongs to another table.")
     return at
 
 
@@ -244,8 +244,8 @@ def plan_audit(
     Returns
     -------
     int
-        Number of audits. One may look at the interval on the way, after every 25 say, and stop as
-        soon as it is short enough: its coverage at the stop was simulated.
+        Number of audits. You may compute the interval after every 25 audits and stop as soon as it
+        is short enough; simulations confirmed its coverage under this stopping rule.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def plan_audit(
 
 
 def audits_needed(t: Array, p: Array, size: Array, width: float, ci_prob: float) -> int:
-    """Audits for an interval of this width of the share of positives.
+    """Number of audits after which the interval of the share of positives has this width.
 
     Rows are positive with probabilities t, predicted by p and drawn in proportion to size.
     """
@@ -276,10 +276,10 @@ def audits_needed(t: Array, p: Array, size: Array, width: float, ci_prob: float)
 
 
 def expected_width(t: Array, p: Array, size: Array, m: int, ci_prob: float) -> float:
-    """Width of the interval by m audits whose errors have the variance to be expected."""
+    """Expected width of the interval after m audits, from the expected variance of their errors."""
     n, weight, error = len(t), size.mean() / size, t - p
     variance = np.mean(weight * (t * (1 - t) + (error - error.mean()) ** 2))
-    # Two errors with the mean and the variance to be expected stand for those of the audits.
+    # The audits' errors are replaced by two values with the expected mean and variance.
     drawn = np.quantile(p, (np.arange(m) + 0.5) / m)
     y = drawn + error.mean() + np.sqrt(variance) * np.where(np.arange(m) % 2, -1.0, 1.0)
     made = Round(y, drawn, 0 * y + p.sum(), 0 * y + 1, 0.0, float(n), m / n)
@@ -288,7 +288,7 @@ def expected_width(t: Array, p: Array, size: Array, m: int, ci_prob: float) -> f
 
 
 def plan_with(fit: "Fit", width: float, ci_prob: float | None) -> pd.Series:
-    """Audits needed alone, and with a fit that is right (see `Fit.plan_audit`)."""
+    """Audits needed without the fit, and with it if it is right (see `Fit.plan_audit`)."""
     p, level = _open_and_missed(fit)[1], interval_level(ci_prob)
     share, flat = np.full(len(p), p.mean()), np.ones(len(p))
     found = {
@@ -300,13 +300,13 @@ def plan_with(fit: "Fit", width: float, ci_prob: float | None) -> pd.Series:
 
 # Counts by audits -----------------------------------------------------------------------------
 
-TRUST = 10.0  # audits that λ = 1 counts for: as many as make a slope worth looking at
+TRUST = 10.0  # audits that λ = 1 counts for: with fewer, the slope is mostly noise
 FOLDS = 5  # refits of a point estimate, each without a fifth of the audited classes
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Rows drawn at random from the rows left, and what was found; arrays are ``(m,)``."""
+    """Rows drawn at random from the rows left, and their classes; arrays are ``(m,)``."""
 
     y: Array
     p: Array  # predictions of y made without it
@@ -322,14 +322,14 @@ class Round:
         return self.weight / max(float(np.mean(self.weight)), 1e-300)
 
     def estimates(self, trust: float) -> Array:
-        """Number of positives by every drawn row; what varies is the deviation of y - λp."""
+        """The number of positives as estimated by each drawn row: x of the module's formula."""
         error, w = self.y - trust * self.p, self.relative
         mean = float(np.mean(w * error))
         return self.known + trust * self.expected + self.left * (mean + w * (error - mean))
 
 
 class Stratum(NamedTuple):
-    """Rounds of audits of the same rows, the positives found by now, and the rows still open."""
+    """Rounds of audits of the same rows, the positives found so far, and the rows still open."""
 
     rounds: tuple[Round, ...]
     found: float
@@ -341,7 +341,7 @@ def estimate_positives(
 ) -> tuple[float, float, float]:
     """Number of positives in all strata together: estimate, lower and upper.
 
-    ``trust`` is λ; by default it is estimated, and 0 is for audits alone.
+    ``trust`` is λ; by default it is estimated. 0 ignores the predictions.
     """
     z = float(ndtri((1 + ci_prob) / 2))
     parts = [_stratum(stratum, z**2 / 2, trust) for stratum in strata]
@@ -361,12 +361,12 @@ def _stratum(stratum: Stratum, pseudo: float, trust: float | None) -> tuple[floa
     m = sum(r.y.size for r in rounds)
     trust = _trust(rounds, m) if trust is None else trust
     x = np.concatenate([r.estimates(trust) for r in rounds] or [np.zeros(0)])
-    # An audit that found a positive might have been of a row with a typical weight.
+    # Weight of an added audit with the highest x: the size-biased mean of the weights.
     heavy = max((float(np.mean(r.relative**2)) for r in rounds), default=1.0)
     p = np.concatenate([r.p for r in rounds] or [np.zeros(1)]) * trust
     predicted = trust * float(np.mean(last.expected)) if m else 0.0
-    lowest = min(0.0, predicted - last.left * float(p.max()))  # a false alarm, as sure as any
-    highest = predicted + heavy * last.left * (1 - float(p.min()))  # a positive as unexpected
+    lowest = min(0.0, predicted - last.left * float(p.max()))  # a negative with the largest p
+    highest = predicted + heavy * last.left * (1 - float(p.min()))  # a positive with the smallest
     added = last.known + np.array([lowest, highest])
     size = m + 2 * pseudo
     centre = (x.sum() + pseudo * added.sum()) / size
@@ -388,9 +388,9 @@ def _trust(rounds: Sequence[Round], m: int) -> float:
 
 
 def design_of(data: PUData, audits: str | None, *, marks: bool = False) -> tuple[Array, Array]:
-    """Round in which every row was audited (0: never), and the probability of its being drawn.
+    """Round in which every row was audited (0: never), and the probability with which it was drawn.
 
-    A chosen row has the probability one. ``marks``: audited marked rows belong to it as well.
+    A chosen row has the probability one. ``marks``: include audited marked rows.
     """
     if data.drawn.size:
         return data.drawn[:, 0], data.drawn[:, 1]
@@ -406,16 +406,16 @@ def design_of(data: PUData, audits: str | None, *, marks: bool = False) -> tuple
 def audit_estimate(
     fit: "Fit", groups: Groups | None, again: Callable[[Array], Parameters], *, ci_prob: float
 ) -> pd.DataFrame:
-    """Missed and all positives and their share, by random audits, in all or by group.
+    """Missed positives, all positives and their share by random audits, in total or by group.
 
-    ``again`` gives a point estimate with other audited classes.
+    ``again(y)`` refits a point estimate with the audited classes y.
     """
     data, marks, weight = fit.data, fit.spec.false_marks, fit.data.weight
     rounds, probability = design_of(data, fit.options.audits, marks=marks)
     if fit.options.audits != "random" and not np.any(probability < 1):
         raise ModelError(
-            "No audited row of this fit is said to be drawn at random. Audit some that are: "
-            'fit.suggest_audit(50), or say so by fit.update(y=..., audits="random").'
+            "No audited row of this fit is known to be drawn at random. Audit some that are: "
+            'fit.suggest_audit(50), or declare it by fit.update(y=..., audits="random").'
         )
     drawn = (rounds > 0) & (probability < 1)
     if marks and not drawn[data.l == 1].any():
@@ -432,7 +432,7 @@ def audit_estimate(
     expected = expected.reshape(len(rows), *sets.shape[:3])
 
     def made(g: int, h: int, r: int) -> Round:
-        """What the rows of a stratum that were drawn in a round show."""
+        """One round of audits in group g and stratum h."""
         some = strata[g, h, rows] & (rounds[rows] == r + 1)
         at, known = rows[some], strata[g, h] & ~left[r] & (data.y == 1)
         return Round(
@@ -479,11 +479,11 @@ def _predict(
     is_open: NDArray[np.bool_],
     again: Callable[[Array], Parameters],
 ) -> tuple[Array, Array, Array]:
-    """Predictions of audited rows without their own classes, and sums by the same predictions.
+    """Predictions of audited rows without their own classes, and sums of these predictions.
 
-    Returns p ``(m,)``, sums over sets of rows ``(m, sets)``, and the sums over the open rows of
-    every group by every draw of the fit ``(draws, groups)``. Of draws, those without a row's class
-    are the same with weights 1 / P(class of the row); a point estimate is fitted again.
+    Returns p ``(m,)``, sums over sets of rows ``(m, sets)``, and, for every draw of the fit, sums
+    over the open rows of every group ``(draws, groups)``. A row's class is left out by weighting
+    the draws by 1 / P(class of the row) (importance sampling); a point estimate is refitted.
     """
     data, draws = fit.data, fit.draws.thin(MAX_DRAWS)
     positive = positive_given_labels(replace(data, y=np.full(data.n, np.nan)))

@@ -1,13 +1,13 @@
-r"""Which unlabelled rows to review, and what one will find there.
+r"""Which unlabelled rows to review, and how many of them are positive.
 
 .. math::
     N_R = \sum_{i \in R} y_i, \qquad
     \mathrm{precision} = N_R / |R|, \qquad \mathrm{recall} = N_R / N_{\mathrm{unlabelled}}
 
-with the class of every row drawn anew for every draw of the posterior (`missed`). Rows are taken
-by the posterior mean of P(y=1 | x, l=0), the best order for either rule: a budget, or costs
-(act where that mean exceeds fp / (fp + fn)). Where the labels identify P(l=1 | x) alone (level 4),
-they are taken by that.
+The class of every row is drawn for every draw of the posterior (`missed`). Rows are ordered by the
+posterior mean of P(y=1 | x, l=0). This order is the best for both rules: a budget, or costs (review
+where that mean exceeds fp / (fp + fn)). Where the labels identify only P(l=1 | x) (level 4), rows
+are ordered by P(l=1 | x).
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ from bayes_lepu.result.summaries import interval_level
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
-type Rule = tuple[str, Callable[[Array], int]]  # in words; how many, of ranked probabilities
+type Rule = tuple[str, Callable[[Array], int]]  # text; number of rows, from ranked probabilities
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,21 +53,21 @@ class Decision:
     ----------
     rows : DataFrame
         The chosen rows, most probable first, by their labels in X: ``missed`` = P(y=1 | x, l=0)
-        with ``lower`` and ``upper``, and where the data do not show which factor is the class
-        ``exchanged``, the same probability with t and s swapped.
+        with ``lower`` and ``upper``. Where the data do not show which factor is the class,
+        ``swapped`` is the same probability with t and s swapped.
     positions : array of int
         The same rows by their position in the table.
     outcome : DataFrame
         ``positives``, ``precision`` and ``recall`` of these rows and the ``total`` of positives
-        among all candidates, one block per reading: of the rows of the fit first ``low`` and
-        ``high`` over the alternative models with the same fit, then the intervals if this model is
-        exact. With more than 100 sparse columns the ``total`` alone.
+        among all candidates, one block per orientation. ``low`` and ``high`` (for rows of the fit)
+        are the range over the alternative models with the same fit; ``lower`` and ``upper`` are the
+        interval if this model is exact. With more than 100 sparse columns the ``total`` alone.
     draws : mapping of str to DataFrame
-        The draws behind ``outcome``, one table per reading.
+        The draws behind ``outcome``, one table per orientation.
     rule : str
         How the rows were chosen.
     candidates : int
-        Out of how many rows.
+        Number of rows from which they were chosen.
     ci_prob : float
         Probability of the intervals.
     """
@@ -100,7 +100,7 @@ def _in_words(table: pd.DataFrame, say: Callable[..., str]) -> str:
 
 
 def rule_of(budget: int | None, cost: tuple[float, float] | None) -> Rule:
-    """The rule that was asked for."""
+    """The rule for a budget, or for the costs of a false alarm and of an overlooked positive."""
     if (budget is None) == (cost is None):
         raise ModelError(
             f"decide got {'no rule' if cost is None else 'budget and cost'}; one of budget= (how "
@@ -129,9 +129,9 @@ def decide(
     identified: int,
     known: Alternatives,
 ) -> Decision:
-    """Choose rows by a rule, and predict what they hold (see `Fit.decide`).
+    """Choose rows by a rule, and predict their classes (see `Fit.decide`).
 
-    ``identified``: the level of the verdict.
+    ``identified`` is the level of the verdict.
     """
     level, (words, how_many) = interval_level(ci_prob), rule
     both = identified >= UNNAMED_LEVEL
@@ -170,7 +170,7 @@ def _with_ranges(
 ) -> pd.DataFrame:
     """The outcome with the ranges over the alternative models with the same fit first.
 
-    A share has its ends where its numerator and denominator have theirs.
+    Recall is lowest with the fewest positives among the rows and the highest total, and vice versa.
     """
     own = {q: outcome.xs(q, level="quantity") for q in ("positives", "total")}
     total = missed_range(fit, known.pi, own["total"])
@@ -190,7 +190,7 @@ def _with_ranges(
 
 
 def _quantities(counts: Array, rows: int) -> dict[str, Array]:
-    """What one finds among so many rows, by the positives among them and among the others."""
+    """Positives, precision, recall and total, from the counts in the chosen and the other rows."""
     found, total = counts[:, 0], counts.sum(axis=1)
     return {
         "positives": found,

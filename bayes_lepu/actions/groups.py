@@ -9,9 +9,9 @@ h_g(x) = c_g t(x): then c_A / c_B = h_A(x) / h_B(x) at every x that both groups 
 
 is identified, though the level of π is not (relative prevalence: Shanmugam and others 2024,
 doi:10.1038/s44294-024-00011-5). If s is common to the groups, the ratio moves with the shape of s
-only. The range of every figure holds what each alternative model with the same fit gives, and the
-posterior's interval, moved by what each of them moves it; where the data do not show which factor
-is the class, also the figure with t and s swapped.
+only. The range of every figure covers its value under each alternative model with the same fit, and
+the posterior interval shifted by the difference between that model and the fitted one. Where the
+data do not show which factor is the class, it also covers the figure with t and s swapped.
 """
 
 from collections.abc import Sequence
@@ -45,13 +45,13 @@ from bayes_lepu.verdict.records import Identifiability
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
-FEW_ROWS = 10  # the share of fewer is made by single rows
+FEW_ROWS = 10  # with fewer rows, single rows determine the share
 IDENTIFIED = "under it the ratio is identified even where the level of π is not"
 type By = str | Sequence[str] | pd.Series | pd.DataFrame | NDArray[Any]
 
 
 class Groups(NamedTuple):
-    """What the groups are by, their names, and the place of each row's."""
+    """The grouping columns as a title, the names of the groups, and the group of each row."""
 
     title: str
     names: tuple[Any, ...]
@@ -105,7 +105,7 @@ class Comparison:
     rests_on : str
         What the ratio rests on.
     doubts : tuple of str
-        What speaks against it: groups that hardly overlap, other slopes in one of them.
+        Reasons to doubt the ratio: groups that hardly overlap, or different slopes in one of them.
     """
 
     table: pd.DataFrame
@@ -122,16 +122,16 @@ class Shares(NamedTuple):
 
     draws: Array
     swapped: Array  # with t and s swapped, where the data do not show which is the class
-    forms: Array  # by the alternative models that fit the labels as well, the fitted form first
-    known: Array  # known to be positive
+    forms: Array  # by the alternative models with the same fit; the fitted model comes first
+    known: Array  # share of rows that are known to be positive
     weight: Array
-    ends: tuple[float, float] | None  # of π over the alternative models
+    ends: tuple[float, float] | None  # range of π over the alternative models
 
     def share(self, combine: Array, ci_prob: float | None) -> dict[str, float]:
         """The share in one group, or in several of them together.
 
-        What moves the level of π beyond the alternative models, such as the width of its
-        likelihood, moves the missed positives of every group by the same factor.
+        The range of π (``ends``) can be wider than that of the alternative models, for example by
+        the width of the likelihood. The missed positives of every group are scaled accordingly.
         """
         of = (shares @ combine for shares in (self.draws, self.forms, self.swapped))
         out = describe(*of, ci_prob=ci_prob)
@@ -150,10 +150,7 @@ class Shares(NamedTuple):
 def group_shares(
     fit: "Fit", verdict: Identifiability, groups: Groups, *, of_open: bool = False
 ) -> Shares:
-    """Shares by group, of all rows or of those still open.
-
-    By draws, with t and s swapped, and by alternative models.
-    """
+    """Shares of positives by group, among all rows or among those whose class is unknown."""
     data, count = fit.data, len(groups.names)
     positive, rng = positive_given_labels(data), stream(fit)
     weight, counted = np.zeros((data.n, count)), (not of_open) | (data.kind == RowKind.UNLABELLED)
@@ -185,7 +182,7 @@ def group_shares(
 
 
 def _by_forms(data: PUData, found: FormRange | None, weight: Array) -> Array:
-    """Shares by every alternative model, over the rows to which they were refitted."""
+    """Shares by every alternative model, over the rows to which these models were fitted."""
     rows = rows_of_forms(data, found)
     if found is None or rows is None:
         return np.zeros((0, weight.shape[1]))
@@ -219,7 +216,7 @@ def shares_table(
     *,
     missed: bool = False,
 ) -> pd.DataFrame:
-    """Share of positives of every group, with rows and marks; or how many of them were missed."""
+    """Share of positives in every group with its rows and marks; or the number of missed ones."""
     found = group_shares(fit, verdict, groups, of_open=missed)
     lines = [found.share(one, ci_prob) for one in np.eye(len(groups.names))]
     table = pd.DataFrame(lines, index=pd.Index(groups.names, name=groups.title))
@@ -257,14 +254,14 @@ def compare_groups(
     if len(found.swapped):
         swapped = np.exp(np.mean(np.log(found.swapped[:, at[0]] / found.swapped[:, at[1]])))
         doubts += (f"with t and s swapped, which fits the labels as well, it is {swapped:.2f}",)
-    if fit.is_point:  # whose range would leave out the sampling error
+    if fit.is_point:  # its range would not include the sampling error
         table = table.drop(columns=["low", "high"])
         doubts += ("a point estimate has no interval; fit.update(method='laplace') has one",)
     return Comparison(table, rests_on(fit, groups), doubts)
 
 
 def rests_on(fit: "Fit", groups: Groups) -> str:
-    """What is assumed of the marking in the groups, and whether it identifies ratios."""
+    """What the model assumes of the marking in the groups, and whether this identifies ratios."""
     data, inside = fit.data, fit.data.selection_mask
     if not fit.spec.has_selection or not inside.any():
         return f"positives are marked at the same rate everywhere; {IDENTIFIED}"
@@ -287,7 +284,7 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
     masks = [groups.codes == g for g in at]
     for g, m in zip(at, masks, strict=True):
         if m.sum() < FEW_ROWS:
-            doubts.append(f"{groups.names[g]!r} has only {m.sum()} rows: chance decides")
+            doubts.append(f"{groups.names[g]!r} has only {m.sum()} rows: mostly chance")
     t = mean_by_row(draws, Parameters.t, data.X)
     score = np.log(np.maximum(t, 1e-12)) - np.log(np.maximum(1 - t, 1e-12))
     ends = [np.quantile(score[m], (0.01, 0.99)) for m in masks]
@@ -295,8 +292,8 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
         shared = float(np.mean((score[m] >= low) & (score[m] <= high)))
         if shared < 0.5:
             doubts.append(
-                f"only {shared:.0%} of the rows of {groups.names[g]!r} have scores that the other "
-                "group has"
+                f"only {shared:.0%} of the rows of {groups.names[g]!r} have scores in the range of "
+                "the other group"
             )
     if data.n_annotators > 1:
         return tuple(doubts)
@@ -318,7 +315,7 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
 
 
 def _column(data: PUData, name: str) -> pd.Series:
-    """A column of the user's, read back from the encoded ones."""
+    """A column of the user's table, recovered from the encoded columns."""
     rows = np.arange(data.n)
     found = own_values(data, name, rows) or own_values(data, f"1 | {name}", rows)
     if found is None:
@@ -330,24 +327,24 @@ def _column(data: PUData, name: str) -> pd.Series:
 
 
 def _rounded(values: Array) -> Array:
-    """To ten decimals; numbers too large for that as they are."""
+    """Rounded to ten decimals; numbers too large for that stay as they are."""
     with np.errstate(over="ignore"):
         found = np.round(values, 10)
     return np.where(np.isfinite(found), found, values)
 
 
 def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, NDArray[Any]] | None:
-    """A column as the user knows it, and its name: numbers in their units, levels by name.
+    """Name and values of a column in the user's table: numbers in their units, levels by name.
 
-    A spline is shown by what it is of, a group by its level; other terms of several columns, such
-    as interactions, have no single value: None, as of what is no term.
+    A spline is shown by its argument and a group by its level. None for other terms of several
+    columns, such as interactions, and for names that are no term.
     """
     if name not in data.terms:
         return None
     design = data.encoding.design
     places = list(data.terms[name])
     raw = data.cells(places, rows) * data.scale[places] + data.center[places]
-    raw = _rounded(raw) + 0.0  # undo the rounding of the way to the internal scale and back
+    raw = _rounded(raw) + 0.0  # removes the rounding errors of the internal scale
     if design is not None and (spline := spline_argument(name)):
         values = design.argument(name, raw)
         of, inverse = inverse_of(spline[0])

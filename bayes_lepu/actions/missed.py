@@ -3,12 +3,12 @@ r"""P(y=1 | x, l=0) of rows, draw by draw and in both orientations, and how many
 .. math:: N_R \mid \theta = \sum_{i \in R} y_i, \qquad
     y_i \sim \mathrm{Bernoulli}(m_i(\theta)), \quad m_i = P(y=1 \mid x_i, l_i = 0)
 
-Every interval holds two uncertainties: that of θ, and the coin tosses of single rows. A row of
-weight w counts like w rows: w m on average, with variance w m (1 - m). ``edges`` cut the rows, in
-an order, into segments; counts are ``(draws, segments)``.
+Every interval includes two uncertainties: that of θ, and the random class of every row given θ. A
+row of weight w counts like w rows: w m on average, with variance w m (1 - m). ``edges`` cut the
+ordered rows into segments; counts are ``(draws, segments)``.
 
-Where the data do not show which factor is the class (level 3 or worse), every answer has a second
-*reading*, with t and s swapped: the draws that belong to that orientation.
+Where the data do not show which factor is the class (level 3 or worse), every answer is given for
+both orientations: as fitted, and with t and s swapped. A `Reading` has the draws of one of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,13 +49,13 @@ AS_NAMED = "as named"
 EXCHANGED = "swapped"
 # Quantiles of 1000 draws are good to about a percentage point of probability; more cost time only.
 MAX_DRAWS = 1000
-UNNAMED_LEVEL = 3  # from this level on the data do not name the factors
-ONLY_MARKS = 4  # at this level they identify P(l=1 | x) alone
+UNNAMED_LEVEL = 3  # from this level on the data do not show which factor is the class
+ONLY_MARKS = 4  # at this level the data identify only P(l=1 | x)
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Draws of one orientation (``name``), and the rows X that they rate by ``probability``."""
+    """Draws of one orientation (``name``), rows X, and the ``probability`` to evaluate there."""
 
     name: str
     draws: Parameters
@@ -75,7 +75,7 @@ class Reading:
 
 
 def kept[T](find: Callable[..., T]) -> Callable[..., T]:
-    """Decorator: find once for a fit and these keywords; a fit does not change."""
+    """Decorator: cache the result with the (immutable) fit, by keywords."""
 
     @wraps(find)
     def look_up(fit: "Fit", **keywords: Any) -> T:
@@ -94,7 +94,10 @@ def open_rows(fit: "Fit") -> NDArray[np.intp]:
 
 
 def positive_given_labels(data: PUData) -> RowFunction:
-    """P(y=1 | x, labels and audit) of the data's rows, by position: not shown is not missed."""
+    """P(y=1 | x, labels and audit) of the data's rows, by position.
+
+    An annotator who was not shown a row has not missed it.
+    """
 
     def positive(draws: Parameters, rows: NDArray[Any]) -> Array:
         some = data.rows(rows)
@@ -112,7 +115,7 @@ def positive_given_labels(data: PUData) -> RowFunction:
 
 @kept
 def read_open(fit: "Fit", *, both: bool) -> tuple[NDArray[np.intp], tuple[Reading, ...]]:
-    """The unlabelled rows of a fit, by position, and their readings."""
+    """The positions of the unlabelled rows of a fit, and their `Reading` in each orientation."""
     rows = open_rows(fit)
     return rows, read(fit, rows, both=both, probability=positive_given_labels(fit.data))
 
@@ -120,9 +123,9 @@ def read_open(fit: "Fit", *, both: bool) -> tuple[NDArray[np.intp], tuple[Readin
 def read(
     fit: "Fit", X: NDArray[Any], *, both: bool, probability: RowFunction = Parameters.missed
 ) -> tuple[Reading, ...]:
-    """The rows rated as named and, where asked for and there are such draws, with t and s swapped.
+    """The rows in the fitted orientation and, with ``both``, with t and s swapped if possible.
 
-    Several annotators have no single factor to swap.
+    With several annotators there is no single propensity that could be swapped with t.
     """
     two = both and fit.spec.has_selection and not fit.parameters.several
     draws = _orientations(fit) if two else [fit.draws]
@@ -131,10 +134,10 @@ def read(
 
 
 def _orientations(fit: "Fit") -> list[Parameters]:
-    """Draws as named, and with t and s swapped where there are any.
+    """Draws in the fitted orientation and, where there are any, with t and s swapped.
 
-    A symmetric likelihood gives every draw a mirror image. Otherwise each draw belongs to the
-    orientation it lies nearer to, and the best swapped mode replaces too few of them.
+    If the likelihood is symmetric, every draw can be swapped. Otherwise each draw is assigned to
+    the nearer orientation. Too few swapped draws are replaced by the best swapped mode.
     """
     evidence = evidence_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
     if evidence.symmetric:
@@ -156,7 +159,7 @@ def _orientations(fit: "Fit") -> list[Parameters]:
 
 
 def _exchanged(fit: "Fit") -> NDArray[np.bool_]:
-    """Which draws have t and s swapped against the best mode."""
+    """Which draws have t and s swapped relative to the best mode."""
     if "exchanged" in fit.stats:
         return np.asarray(fit.stats["exchanged"]).ravel() > 0.5
     X, draws, best = fit.data.X, fit.draws, fit.modes[0].point
@@ -175,7 +178,7 @@ def _exchanged(fit: "Fit") -> NDArray[np.bool_]:
 
 
 def review_score(fit: "Fit", reading: Reading, X: Any, level: int) -> Array:
-    """What puts rows first: P(y=1 | x, l=0), or P(l=1 | x) where that alone is identified."""
+    """Score that orders the rows: P(y=1 | x, l=0), or P(l=1 | x) if only that is identified."""
     if level < ONLY_MARKS or fit.parameters.several:
         return reading.mean
     return mean_by_row(reading.draws, Parameters.h, X)
@@ -186,7 +189,7 @@ def weighted_sums(
 ) -> tuple[Array, Array]:
     """Mean Σ w m and variance Σ w m (1 - m) of the number of positives, ``(draws, k)``.
 
-    The weight has k columns, one for each set of rows.
+    ``weight`` has k columns, one for each set of rows.
     """
     mean, variance = np.zeros((2, draws.b.size, weight.shape[1]))
     for block in row_blocks(len(rows), draws.b.size):
@@ -200,17 +203,17 @@ def weighted_sums(
 
 
 class Alternatives(NamedTuple):
-    """Alternative models with the same fit: ends of π, and of positives among the first rows.
+    """Alternative models with the same fit: their ranges of π and of positives in the first rows.
 
-    ``hits`` (2, rows) are the fewest and the most among the first k = 1, 2, ... open rows in the
-    order of `decide`; of a large table, of those rows to which the models were fitted.
+    ``hits`` (2, rows) are the fewest and the most positives among the first k = 1, 2, ... open rows
+    in the order of `decide`. In a large table these are the rows to which the models were fitted.
     """
 
     pi: tuple[float, float] | None = None
     hits: Array = np.zeros((2, 0))
 
     def of_first(self, count: int, candidates: int) -> tuple[float, float] | None:
-        """Positives among the first of so many rows, with the rows' own coin tosses at the ends."""
+        """Range of the positives among the first ``count`` rows, with binomial sampling error."""
         if not self.hits.size or not count:
             return None
         known = self.hits.shape[1]
@@ -221,9 +224,9 @@ class Alternatives(NamedTuple):
 
 
 def rows_of_forms(data: PUData, found: FormRange | None) -> NDArray[np.intp] | None:
-    """Rows to which the alternative models were fitted; None where their rows are not known.
+    """Rows to which the alternative models were fitted; None where these rows are not known.
 
-    ``found.missed`` holds P(y=1 | x, l=0) of the unmarked ones; of weighted rows it can be a part.
+    ``found.missed`` is P(y=1 | x, l=0) of the unmarked rows among them.
     """
     if found is None or not found.missed.size:
         return None
@@ -232,7 +235,7 @@ def rows_of_forms(data: PUData, found: FormRange | None) -> NDArray[np.intp] | N
 
 
 def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
-    """The ends of π and of what the first rows hold, over alternative models with the same fit."""
+    """Ranges of π and of positives in the first rows, over alternative models with the same fit."""
     found, data = None if verdict.evidence is None else verdict.evidence.forms, fit.data
     still_open = data.kind_weights[RowKind.UNLABELLED]
     rows = rows_of_forms(data, found) if data.in_memory and still_open > 0 else None
@@ -245,7 +248,7 @@ def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
     score[every] = review_score(fit, reading, data.X[every], verdict.level)
     order = np.argsort(-score[unmarked[still]], kind="stable")
     missed = found.missed[:, still][:, order]
-    if verdict.pi_range is not None:  # every model's order, with the total at either end
+    if verdict.pi_range is not None:  # every model, shifted to either end of the total
         share = np.array(missed_between(data, *verdict.pi_range)) / float(still_open)
         missed = np.concatenate([with_mean(missed, mean) for mean in share])
     sums = np.cumsum(missed, axis=1)
@@ -253,7 +256,7 @@ def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
 
 
 def with_mean(probability: Array, mean: float) -> Array:
-    """Every row of probabilities with its log odds shifted by one number, so that it has a mean."""
+    """Shift the log odds of every row of ``probability`` by a constant that gives this mean."""
     odds = logit(np.clip(probability, 1e-12, 1 - 1e-12))
     low, high = np.full((2, len(odds), 1), [[[-40.0]], [[40.0]]])
     for _ in range(30):  # halves the interval, to 1e-7
@@ -264,7 +267,7 @@ def with_mean(probability: Array, mean: float) -> Array:
 
 
 def stream(fit: "Fit") -> np.random.Generator:
-    """Random numbers of the fit's own seed."""
+    """Random number generator seeded by the fit."""
     return np.random.default_rng([fit.options.random_seed, 7])  # a stream that nothing else uses
 
 
@@ -299,7 +302,7 @@ def missed_range(
 
 
 def around(ends: tuple[float, float], own: pd.DataFrame) -> tuple[float, float]:
-    """A range that holds what the fit itself gives too, in every reading."""
+    """The range, widened to the fit's own intervals in every orientation."""
     own = own.reindex(columns=["mean", "lower", "upper"])
     return float(np.fmin(ends[0], own.min().min())), float(np.fmax(ends[1], own.max().max()))
 
@@ -312,9 +315,9 @@ def count_missed(
     both: bool,
     pi_range: tuple[float, float] | None = None,
 ) -> pd.DataFrame:
-    """How many unlabelled rows are positive: mean, sd and interval, a line per reading.
+    """How many unlabelled rows are positive: mean, sd and interval, one line per orientation.
 
-    Rows of the fit count by their weights, ``low`` and ``high`` over the ends of ``pi_range``.
+    Rows of the fit count by their weights. ``low`` and ``high`` follow from ``pi_range``.
     """
     if X is not None:
         values, _ = fit.data.transform(X)
@@ -326,17 +329,17 @@ def count_missed(
 
 @kept
 def _missed_of_fit(fit: "Fit", *, ci_prob: float, both: bool) -> pd.DataFrame:
-    """The count of the fit's own rows: one number, whoever asks for it."""
+    """The count in the fit's own rows, cached so that every caller gets the same number."""
     return _counted(fit, read_open(fit, both=both)[1], ci_prob, own=True)
 
 
 def _counted(
     fit: "Fit", readings: Sequence[Reading], ci_prob: float | None, *, own: bool = False
 ) -> pd.DataFrame:
-    """A line per reading.
+    """Count the positives, one line per orientation.
 
-    Of the fit's own rows that are weighted or out of memory, the coin tosses are a normal variable
-    with their variance.
+    If the fit's own rows are weighted or out of memory, their random classes are replaced by a
+    normal variable with the same variance.
     """
     lines, rng, data = {}, stream(fit), fit.data
     for reading in readings:
@@ -356,5 +359,5 @@ def _counted(
 
 
 def with_range(table: pd.DataFrame, ends: tuple[float, float]) -> pd.DataFrame:
-    """The table with the range first."""
+    """The table with the range as its first columns."""
     return table.assign(low=ends[0], high=ends[1])[["low", "high", *table.columns]]

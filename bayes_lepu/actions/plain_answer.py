@@ -1,7 +1,7 @@
 """The answer in plain sentences, without symbols: the same in print(fit), report and terminal.
 
-How many positives were missed, which rows to review first, whether to trust it, and what would
-help most, with a line of Python that does it.
+It states how many positives were missed, which rows to review first, whether to trust the answer,
+and what would help most, with a line of Python that does it.
 """
 
 from dataclasses import dataclass
@@ -38,10 +38,10 @@ from bayes_lepu.verdict.rivals import LEARNERS, STRAIGHT
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
-# As many rows as there are positives to find, within what one looks through in a sitting.
+# Bounds of the number of rows to review first: about what a person reviews in one sitting.
 FEWEST, MOST = 20, 100
 NOTHING_MISSED: dict[str, Any] = {
-    "missed": "No positive was missed, by assumption: this model takes unlabelled for negative.",
+    "missed": "No positive was missed, by assumption: this model treats unlabelled as negative.",
     "look": "No row is left to review.",
     "trust": "The labels cannot check that assumption.",
     "help": "Fit a model in which labels can be missing.",
@@ -50,7 +50,7 @@ NOTHING_MISSED: dict[str, Any] = {
 }
 BOTH_ORIENTATIONS = (
     "These labels do not show which factor is the class. What this fit takes for the class may be "
-    "what draws the annotator's attention, and the reverse."
+    "the annotator's propensity, and vice versa."
 )
 NOT_THE_CLASS = (
     "these labels show how likely a row is to be labelled, not how likely it is to be positive."
@@ -64,7 +64,7 @@ class Answer:
     Attributes
     ----------
     missed, look, trust, help : str
-        How many positives were missed; which rows to review first, and what one will find there;
+        How many positives were missed; which rows to review first, and how many are positive;
         whether the data identify this; what would help most, empty where nothing would.
     call, flags : str
         The line of Python that does it, and the options of ``bayes-lepu fit``; empty where there
@@ -72,10 +72,10 @@ class Answer:
     decision : Decision
         The rows to review.
     total : DataFrame
-        The number of missed positives if the model is exact, a line per reading; weighted rows
-        count by their weights.
+        The number of missed positives if the model is exact, one line per orientation; weighted
+        rows count by their weights.
     audited : str
-        How many by rows audited at random, whatever the model; shown first. Empty without them.
+        Number of missed positives by random audits, whatever the model; empty without them.
     range : (float, float), optional
         The number of missed positives over the alternative models with the same fit: the figure to
         quote.
@@ -93,7 +93,7 @@ class Answer:
     range: tuple[float, float] | None = None
 
     def facts(self) -> dict[str, str]:
-        """The sentences by the questions they answer."""
+        """The sentences under the names of the questions that they answer."""
         found = {
             "by audits": self.audited,
             "missed": self.missed,
@@ -109,7 +109,7 @@ class Answer:
 
 
 def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = None) -> Answer:
-    """What a fit says, in the order in which one asks; ``audits`` as `audit_estimate` has it."""
+    """The answer of a fit in plain sentences; ``audits`` is the table of `audit_estimate`."""
     both = verdict.level >= UNNAMED_LEVEL
 
     def how_many(ranked: Array) -> int:
@@ -122,8 +122,8 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
         return Answer(**NOTHING_MISSED, decision=decision, total=total)
     help_, call, flags = _help(fit, verdict) if decision.candidates else ("", "", "")
     look, trust = _look(decision, verdict.level), _trust(fit, verdict)
-    if not fit.data.in_memory:  # counts are of all rows, the rest is by a sample
-        look = "Rate the unlabelled rows in parts by fit.missed(X); review the most probable first."
+    if not fit.data.in_memory:  # counts are of all rows; everything else comes from a sample
+        look = "Score the unlabelled rows in parts by fit.missed(X); review the likeliest first."
         trust = f"Judged by {say_count(fit.data.n)} rows at random: {trust[0].lower()}{trust[1:]}"
         call = flags = ""
     audited = ""
@@ -145,7 +145,7 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
 
 
 def _by_audits(fit: "Fit", verdict: Identifiability, row: pd.Series, level: float) -> str:
-    """The count by random audits, and whether the fit agrees; its range comes next."""
+    """The count by random audits, and whether the fit agrees with it."""
     found = {"mean": row["estimate"], "lower": row["lower"], "upper": row["upper"]}
     text = (
         f"By {say_count(row['audits'])} rows audited at random, whatever the model: "
@@ -166,7 +166,7 @@ def _by_audits(fit: "Fit", verdict: Identifiability, row: pd.Series, level: floa
 def _missed(
     fit: "Fit", ends: tuple[float, float] | None, decision: Decision, total: pd.DataFrame
 ) -> str:
-    """The number of missed positives: by every model with the same fit, then by this one."""
+    """The number of missed positives: over all models with the same fit, then by this one."""
     weights = fit.data.kind_weights
     known = say_count(float(weights[[RowKind.LABELLED, RowKind.MISSED]].sum()))
     if decision.candidates == 0:
@@ -199,7 +199,7 @@ def _look(decision: Decision, level: int) -> str:
         return f"Review the {len(decision.rows)} most probable rows first. {ORDER_ALONE}"
     own, count = decision.outcome.loc[(AS_NAMED, "positives")], len(decision.rows)
     text = f"Review the {count} most probable rows first: "
-    if level >= UNNAMED_LEVEL:  # then the order is as doubtful as the factors
+    if level >= UNNAMED_LEVEL:  # the order depends on which factor is the class
         text = f"Of the {count} rows that this fit puts first, "
     if level == ONLY_MARKS:
         text = f"Of the {count} rows that are most like the marked ones, "
@@ -215,7 +215,7 @@ def _look(decision: Decision, level: int) -> str:
 
 
 def _trust(fit: "Fit", verdict: Identifiability) -> str:
-    if failed := _unsettled(verdict):
+    if failed := _not_converged(verdict):
         found = failed[0].text.rstrip(".")
         text = f"Do not use it yet, the computation has not converged. {found}."
         doubts = {3: f" {BOTH_ORIENTATIONS}", 4: f" Also, {NOT_THE_CLASS}"}
@@ -233,7 +233,7 @@ def _trust(fit: "Fit", verdict: Identifiability) -> str:
         )
         if fit.options.audits == "random":
             return f"{text}."
-        return (  # the assumption that no labels can test, and the audit that would
+        return (  # labels cannot test this assumption; an audit can
             f"{text} and nobody marked a case more readily for being clear. Only rows audited at "
             "random can test the second condition."
         )
@@ -252,19 +252,19 @@ def _trust(fit: "Fit", verdict: Identifiability) -> str:
     return text + (" The model does not reproduce the labels well either." if unfit else "")
 
 
-def _unsettled(verdict: Identifiability) -> list[Check]:
+def _not_converged(verdict: Identifiability) -> list[Check]:
     """The checks of the computation that failed."""
     return [c for c in verdict.checks if c.status == "failed" and Aspect.COMPUTATION in c.bears_on]
 
 
 def _curved(verdict: Identifiability) -> list[Check]:
-    """The check that found the class to bend."""
+    """The check of a straight class, if it failed."""
     return [c for c in verdict.checks if c.name == STRAIGHT and c.status == "failed"]
 
 
 def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:
-    """The most helpful offer that can be taken up, the call that does it, and its flags."""
-    if failed := _unsettled(verdict):  # what else would help is not known yet
+    """The most helpful next step, the call that does it, and its command-line flags."""
+    if failed := _not_converged(verdict):  # before convergence, nothing else is known to help
         if fit.method != "nuts":
             advice = "Sample the posterior instead of approximating it."
             return advice, 'fit.update(method="nuts")', "--method nuts"

@@ -1,11 +1,11 @@
-r"""How far the answer moves with what nobody knows: the annotator, the form, and each column.
+r"""How far the answer depends on the annotator's variation, on the form of t and s, and on columns.
 
-*How much the annotator may vary* (`sensitivity`). With the prior
+*How much the propensity may vary* (`sensitivity`). With the prior
 
 .. math:: \alpha_j \sim N(0, S^2/p), \qquad S \in \{0, \dots, 2\}
 
-the posterior mode is found again for every S; S = 0 is a constant propensity. The labels alone
-hardly choose S: any second factor fits a real table a little better.
+the posterior mode is computed for every S; S = 0 is a constant propensity. The labels alone hardly
+identify S: any second factor fits a real table a little better.
 
 *Without any form* (`bound_class_prior`). h = s t can be checked against the labels, and row by row
 
@@ -18,7 +18,7 @@ hardly choose S: any second factor fits a real table a little better.
 
 .. math:: T_j = \frac{\mathrm{E}\,[f(x) - f(x^{(j)})]^2}{2\,\mathrm{Var}\,f(x)}
 
-is 0 for a column without effect and 1 where nothing else matters; of independent columns it is
+is 0 for a column without effect and 1 if no other column matters. For independent columns it is
 Sobol's total index (Jansen 1999, doi:10.1016/S0010-4655(98)00154-4).
 """
 
@@ -53,11 +53,12 @@ SCALES = (0.0, 0.25, 0.5, 1.0, 2.0)  # from a constant s to odds that differ 50-
 
 
 def sensitivity(fit: "Fit", scales: Sequence[float], first: int) -> pd.DataFrame:
-    """One row per S: π, missed positives, the first rows and the fit of the labels."""
+    """Table with one row per S, the prior sd of the log-odds of s (see `Fit.sensitivity`)."""
     if fit.data.n_annotators > 1:
         raise ModelError(
-            "fit.sensitivity() varies how much one annotator may vary, and this fit has "
-            f"{fit.data.n_annotators}. What several agree on limits them: see fit.annotators()."
+            "fit.sensitivity() changes how much one annotator's propensity may vary, and this fit "
+            f"has {fit.data.n_annotators} annotators. Their agreement limits it: see "
+            "fit.annotators()."
         )
     sizes = np.asarray(scales, dtype=float)
     if sizes.ndim != 1 or not sizes.size or not (np.isfinite(sizes) & (sizes >= 0)).all():
@@ -88,7 +89,7 @@ def sensitivity(fit: "Fit", scales: Sequence[float], first: int) -> pd.DataFrame
 
 
 def _mode(fit: "Fit", size: float, near: Parameters | None) -> Parameters:
-    """The mode with slopes of s of this size, next to the answer at hand."""
+    """The posterior mode under the prior of S = ``size``, searched from the mode ``near``."""
     spec, varies = fit.spec, fit.spec.has_selection
     if not (varies and size):
         spec = _annotator(spec, "spm" if size else "scar")
@@ -110,8 +111,8 @@ def _annotator(spec: ModelSpec, name: str) -> ModelSpec:
 
 # Without any form -----------------------------------------------------------------------------
 
-MAX_ROWS = 20_000  # of which a mean is good to a hundredth of their spread
-DRAWS = 500  # of which an end is good to a percent of its sd
+MAX_ROWS = 20_000  # a mean of so many has a standard error below a hundredth of their sd
+DRAWS = 500  # a quantile of so many has a standard error of a tenth of their sd
 
 
 def bound_class_prior(
@@ -121,14 +122,14 @@ def bound_class_prior(
     s_max: float | None = None,
     ci_prob: float | None = None,
 ) -> pd.DataFrame:
-    """One line per assumption: the ends of π, each with the outer end of its interval."""
+    """Table with one line per assumption: bounds of π, and the outer ends of their intervals."""
     if fit.data.n_annotators > 1:
         raise ModelError(
-            "Bounds are for one annotator; several of the same rows tell more: see the verdict."
+            "Bounds are for one annotator; several of the same rows identify more: see the verdict."
         )
     rows, draws = fit.data.evenly(MAX_ROWS), fit.draws.thin(DRAWS)
     h, weight = draws.h(rows.X), rows.weight
-    if draws.epsilon is not None:  # what the true marks leave of h
+    if draws.epsilon is not None:  # h without the false marks
         false = draws.epsilon[:, None]
         h = np.maximum(h - false, 0.0) / (1 - false)
     assumed = {"nothing": (0.0, 1.0)}
@@ -161,8 +162,8 @@ def bound_class_prior(
 
 
 def importance(fit: "Fit", features: Sequence[str] | None) -> pd.DataFrame:
-    """One row per column of the user's, the most important first; columns t and s."""
-    # The mean of t and s hardly moves with more draws; the rows give it to a hundredth.
+    """Importance for t and s, one row per column of the user's table (see `Fit.importance`)."""
+    # More than 30 draws hardly change the means of t and s; 2,000 rows suffice to a hundredth.
     data, draws = fit.data, fit.draws.thin(30).average()
     names = list(data.terms) if features is None else list(features)
     if unknown := [name for name in names if name not in data.terms]:
@@ -181,7 +182,7 @@ def importance(fit: "Fit", features: Sequence[str] | None) -> pd.DataFrame:
         places = list(data.terms[name])
         moved = X.copy()
         moved[:, places] = X[order][:, places]
-        change = np.mean((factors(data.rated(moved)) - own) ** 2, axis=1)  # scores are made anew
+        change = np.mean((factors(data.rated(moved)) - own) ** 2, axis=1)  # with new learned scores
         found.append(np.divide(change, scale, out=np.zeros(2), where=scale > 1e-12))
     table = pd.DataFrame(found, index=pd.Index(names, name="column"), columns=["t", "s"])
     table = table if fit.spec.has_selection else table[["t"]]

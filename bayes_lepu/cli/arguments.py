@@ -12,7 +12,7 @@ from bayes_lepu.data.formulas import is_formula
 from bayes_lepu.errors import ModelError
 from bayes_lepu.priors.prior import Prior
 
-# The file, --label, tables beside the rows, and what the terminal shows by itself.
+# Arguments of `fit` without an option: the table, --label, tables of visits, and the progress bar.
 NOT_OFFERED = ("X", "l", "visits", "progressbar")
 HEADINGS = {  # where a group of options begins
     "model": "model",
@@ -40,7 +40,7 @@ def _learners(text: str) -> str | list[str] | None:
 
 
 def _value(text: str) -> Any:
-    """A number (``12%`` is .12) where it is one; otherwise text, which `fit` refuses or knows."""
+    """The text as a number if possible (``12%`` is .12); otherwise as text, which `fit` checks."""
     try:
         return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
@@ -62,7 +62,7 @@ def read_priors(texts: Sequence[str]) -> dict[str, Prior]:
 
 
 def _prior(text: str) -> Prior:
-    """A family with its numbers: the scale, or the centre and the scale; or concentrations."""
+    """A prior from its family and numbers: scale, or centre and scale, or concentrations."""
     found = CALL.match(text)
     family, inside = (found[1], (found[2] or "").strip()) if found else ("", "")
     if inside.startswith("halfnormal"):
@@ -108,7 +108,7 @@ WRITTEN = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every option of `fit`; those not given are left to `fit`."""
+    """Add an option for every option of `fit`; for those not given, `fit` has the defaults."""
     described = descriptions()
     group: Any = parser
     for name, parameter in inspect.signature(fit).parameters.items():
@@ -136,7 +136,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def given_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options of `fit` that a command names, as `fit` takes them."""
+    """The options that a command gives, as arguments of `fit`."""
     given = {name: vars(args)[name] for name in inspect.signature(fit).parameters if name in args}
     return {name: WRITTEN[name].read(v) if name in WRITTEN else v for name, v in given.items()}
 
@@ -152,6 +152,6 @@ def descriptions() -> dict[str, tuple[str, str]]:
 
 
 def words_of(kind: str) -> str:
-    """The words that an option takes, ``{a,b}``, from its type in the docstring."""
+    """The values that an option accepts, ``{a,b}``, from its type in the docstring."""
     words = re.search(r"\{(.*?)\}", kind)
     return f"{{{','.join(re.findall(r'"([^"]+)"', words[1]))}}}" if words else ""

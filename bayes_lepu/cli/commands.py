@@ -1,7 +1,7 @@
-"""The commands: what each takes, and what it does.
+"""The commands: their options, and the functions that run them.
 
-Exit codes: 0 done, 2 something in the command or the data is wrong (one line says what), 1 a fault
-of the program itself, 130 interrupted.
+Exit codes: 0 done, 2 an error in the command or the data (one line describes it), 1 a fault of the
+program itself, 130 interrupted.
 """
 
 import argparse
@@ -38,7 +38,7 @@ from bayes_lepu.suggestions import some
 
 
 def _table_options(parser: Any) -> None:
-    """How a table is read."""
+    """Add the options for reading a table."""
     parser.add_argument("--id", metavar="NAME", help="column that names the rows")
     parser.add_argument("--blank", metavar="TEXTS", help="cells to read as blank, such as ?")
 
@@ -59,9 +59,9 @@ writes to the folder given by --out:
   report.html          the page to look at and to send on
   fit.nc               the fit itself, for predict, report and Python
   predictions.csv      one row per row of the file, but for rows audited as negative
-  identifiability.csv  what these data can and cannot say
+  identifiability.csv  what these data identify: all checks of the verdict
 """
-FILES = {  # what they hold, and their names
+FILES = {  # content: name of the file
     "report": "report.html",
     "fit": "fit.nc",
     "predictions": "predictions.csv",
@@ -70,7 +70,7 @@ FILES = {  # what they hold, and their names
 
 
 def fit_options(parser: argparse.ArgumentParser) -> None:
-    """The file, the options of `fit`, and where to write."""
+    """Add the options of the command ``fit``: the file, the options of `fit`, and the output."""
     parser.add_argument("data", type=Path, help="CSV, TSV or Parquet file with one row per case")
     file = parser.add_argument_group("the file (names separated by commas)")
     file.add_argument(
@@ -88,7 +88,7 @@ def fit_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
-    """Read, fit, judge, write."""
+    """Read the file, fit the model, compute the verdict, write the results."""
     out = args.out or Path(f"lepu-{args.data.name.split('.')[0]}")
     if out.is_file():
         raise DataError(f"--out {out} is a file; a folder is expected.")
@@ -162,7 +162,7 @@ def _marked(
 
 
 def in_the_shell(found: Answer, saved: Path) -> dict[str, str]:
-    """What would help as options of this command, or where it takes Python with the saved fit."""
+    """The line "do it": options of this command, or Python code for the saved fit."""
     if not found.call:
         return {}
     if found.flags:
@@ -188,7 +188,7 @@ def write_all(result: Fit, title: str, out: Path, terminal: Terminal) -> dict[st
 
 
 def predicted_rows(result: Fit) -> pd.DataFrame:
-    """Labels, audits and predictions for the rows of a fit, but for those audited as negative."""
+    """Labels, audits and predictions for all rows of a fit except those audited as negative."""
     data = result.data
     table = prediction_table(result, data)
     table.insert(0, "label", data.l)
@@ -204,13 +204,13 @@ examples:
   bayes-lepu predict lepu-photos/fit.nc new.csv
   bayes-lepu predict lepu-photos/fit.nc new.parquet --id file --out predictions.parquet
 
-Columns are found by name; those that the fit does not know are left aside. For files that do not
-fit in memory there is bayes_lepu.dask.predict_proba in Python.
+Columns are matched by name; columns that the fit does not know are ignored. For files that do not
+fit in memory use bayes_lepu.dask.predict_proba in Python.
 """
 
 
 def predict_options(parser: argparse.ArgumentParser) -> None:
-    """A saved fit and a file."""
+    """Add the options of the command ``predict``: a saved fit and a file of rows."""
     parser.add_argument("fit", type=Path, help="fit.nc written by bayes-lepu fit")
     parser.add_argument("data", type=Path, help="CSV, TSV or Parquet file with the same columns")
     parser.add_argument(
@@ -220,13 +220,13 @@ def predict_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-unseen",
         action="store_true",
-        help="the most frequent level stands in for levels that the fit has not seen",
+        help="replace levels that the fit has not seen by the most frequent level",
     )
     _table_options(parser)
 
 
 def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
-    """Load, read, predict, write."""
+    """Load the fit, read the file, write the predictions."""
     out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
     check_output([out], (args.fit, args.data), overwrite=args.overwrite)
     fit = load(args.fit)
@@ -241,7 +241,7 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
             text_columns=[c.name for c in fit.data.encoding.columns if c.levels is not None],
         )
         needed = list(fit.data.user_columns)
-        X = frame[needed] if set(needed) <= {*frame.columns} else frame  # which the fit refuses
+        X = frame[needed] if set(needed) <= {*frame.columns} else frame  # the fit refuses this one
         table = prediction_table(fit, X)
         write_table(table, out, index_label=args.id or "row")
     rows, share = len(table), float(table["class_probability"].mean())
@@ -303,7 +303,7 @@ examples:
 
 
 def report_options(parser: argparse.ArgumentParser) -> None:
-    """A saved fit and a page."""
+    """Add the options of the command ``report``: a saved fit and a page to write."""
     parser.add_argument("fit", type=Path, help="fit.nc written by bayes-lepu fit or Fit.save")
     parser.add_argument("--out", type=Path, default=Path("report.html"), help="default report.html")
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier page")
@@ -312,7 +312,7 @@ def report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(args: argparse.Namespace, terminal: Terminal) -> None:
-    """Load, judge, write."""
+    """Load the fit, compute its verdict, write the report."""
     check_output([args.out], (args.fit,), overwrite=args.overwrite)
     page_name(args.out)
     fit = load(args.fit)
@@ -327,13 +327,13 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> None:
 
 
 def demo_options(parser: argparse.ArgumentParser) -> None:
-    """Where to write."""
+    """Add the option of the command ``demo``: the file to write."""
     default = Path("demo-report.html")
     parser.add_argument("--out", type=Path, default=default, help="report to write")
 
 
 def run_demo(args: argparse.Namespace, terminal: Terminal) -> None:
-    """Fit, compare with the truth, write the report."""
+    """Fit the demo, compare the fit with the truth, write the report."""
     page_name(args.out)
     data = load_demo()
     terminal.say(f"{data.description}\n")
@@ -348,16 +348,16 @@ def run_demo(args: argparse.Namespace, terminal: Terminal) -> None:
         f"{fit}\n\n"
         f"True class prior {truth['pi']:.3f}, true label frequency {truth['c']:.3f}.\n"
         f"Accuracy on the true classes, which the fit never saw: {accuracy:.3f}.\n\n"
-        f"Look at {args.out} in a browser: how many were missed, which rows, whether to\n"
-        "trust it, then the pictures. Your own table: bayes-lepu fit TABLE.csv --label COLUMN"
+        f"Open {args.out} in a browser. It shows how many positives were missed, which rows to\n"
+        "review, and whether to trust this. Your own table: bayes-lepu fit TABLE.csv --label COLUMN"
     )
     terminal.done({"report": args.out}, level=found.level, truth=truth, accuracy=accuracy)
 
 
 def run_warm_up(args: argparse.Namespace, terminal: Terminal) -> None:
-    """Run every model by every method on a few rows."""
+    """Run every model with every method on a few rows, so that numba compiles everything."""
     demo, began = load_demo(), time.perf_counter()
-    X, l = demo.X[:300], np.asarray(demo.l)[:300]  # compiled for any number of rows
+    X, l = demo.X[:300], np.asarray(demo.l)[:300]  # the compiled code takes any number of rows
     few: Any = {"draws": 10, "tune": 20, "chains": 1, "random_seed": 0, "progressbar": False}
     terminal.stage("Compiling")
     with warnings.catch_warnings():
@@ -469,7 +469,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             short = isinstance(error, MemoryError)
             terminal.error(f"not enough memory ({error})" if short else str(error))
             return 2
-        terminal.error(  # a fault of ours must not bury the user in a traceback
+        terminal.error(  # one line instead of a traceback
             f"unexpected {type(error).__name__}: {error} (run again with --debug and report it)"
         )
         return 1

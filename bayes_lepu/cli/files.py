@@ -1,6 +1,6 @@
-"""Files that the commands read and write: never over their input, never silently over results.
+"""Files that the commands read and write. Input is never overwritten, results only on request.
 
-Rows are counted from 1, the first line below the headings, or named by ``--id``.
+Row labels are 1, 2, ... from the first line below the headings, or those of the column ``--id``.
 """
 
 import inspect
@@ -25,11 +25,11 @@ SEPARATORS = {".csv": ",;\t", ".tsv": "\t;,", ".txt": "\t;,"}  # the likeliest f
 PARQUET = (".parquet", ".pq")
 CODE = re.compile(r"\.\w+\(|==|\w\[|={")  # what only Python understands
 OPTIONS = [name for name in inspect.signature(fit_model).parameters if name not in "Xly"]
-NAMED = re.compile(  # an option with its value; by its name alone where that is no common word
+NAMED = re.compile(  # an option with its value, or its name alone if that is no common word
     rf"\b({'|'.join(OPTIONS)}) ?= ?('[^']*'|\"[^\"]*\"|\[[^]]*\]|\([^)]*\)|[\w.-]*\w)"
     rf"|\b({'|'.join(name for name in OPTIONS if '_' in name)})\b"
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is run by spreadsheets
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets execute cells that begin with these
 
 
 def read_frame(
@@ -39,10 +39,10 @@ def read_frame(
     blanks: Sequence[str] = (),
     text_columns: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The table of a CSV, TSV or Parquet file; rows are numbered from 1 or named by a column.
+    """The table of a CSV, TSV or Parquet file; row labels are 1, 2, ... or those of a column.
 
-    Cells that hold one of the ``blanks`` count as cells without a value; ``text_columns`` are text
-    even where they look like numbers.
+    Cells equal to one of the ``blanks`` are empty; ``text_columns`` stay text even where they look
+    like numbers.
     """
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -76,9 +76,9 @@ def _read_text(
     blanks: Sequence[str],
     text_columns: Sequence[str],
 ) -> pd.DataFrame:
-    """The table of a text file, with the separator that gives most headings.
+    """The table of a text file, read with the separator that gives the most headings.
 
-    Where that is no comma, numbers may have a decimal comma.
+    If the separator is no comma, numbers may have a decimal comma.
     """
     first = [
         pd.read_csv(path, sep=s, header=None, nrows=1, dtype=str, encoding="utf-8-sig").iloc[0]
@@ -95,7 +95,7 @@ def _read_text(
         if any(re.fullmatch(r"\s*-?\d*,\d+\s*", str(cell)) for cell in cells):
             decimal = ","
     with warnings.catch_warnings():
-        # Rows with more cells than headings would be cut off with a warning only: refuse them.
+        # Rows with more cells than headings are refused; pandas would truncate them with a warning.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
             path,
@@ -112,7 +112,7 @@ def _read_text(
 
 @contextmanager
 def about(path: Path) -> Iterator[None]:
-    """Errors of the data name the file, and the options of the command line that help."""
+    """Context that adds the file, and the options of the command line that help, to data errors."""
     try:
         yield
     except TableError as error:
@@ -141,7 +141,7 @@ def in_options(text: str) -> str:
 
 
 def check_output(files: Sequence[Path], inputs: Iterable[Path] = (), *, overwrite: bool) -> None:
-    """Files to write: none of those that are read, and earlier ones only on request."""
+    """Refuse to overwrite input files, and existing files without ``--overwrite``."""
     for file in files:
         for path in inputs:
             same = file.exists() and path.exists() and file.samefile(path)
@@ -149,15 +149,15 @@ def check_output(files: Sequence[Path], inputs: Iterable[Path] = (), *, overwrit
                 raise DataError(f"--out {file} is an input of this command; choose another name.")
     if (there := [file for file in files if file.is_file()]) and not overwrite:
         raise DataError(
-            f"There already: {some(there)}. Choose another name (--out), or replace what is there "
-            "with --overwrite."
+            f"These files exist already: {some(there)}. Choose another name (--out), or replace "
+            "them with --overwrite."
         )
 
 
 def write_table(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
-    """Write a table as Parquet where the file ends so, or as CSV.
+    """Write a table as Parquet if the file name ends in .parquet, otherwise as CSV.
 
-    A CSV file starts no formula in a spreadsheet, whatever its texts are.
+    Texts in a CSV file are escaped so that a spreadsheet does not execute them as formulas.
     """
     if path.suffix.lower() in PARQUET:
         with new_file(path) as file:
@@ -171,7 +171,7 @@ def write_table(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
 def prediction_table(fit: Fit, X: pd.DataFrame) -> pd.DataFrame:
     """P(y=1 | x) and P(y=1 | x, l=0) with intervals, s(x) and P(l=1 | x), one row per row of X.
 
-    Several annotators have a column each of s and P(l=1 | x).
+    With several annotators, s and P(l=1 | x) have one column for each.
     """
     parts = {
         "class_probability": fit.class_probability(X),
@@ -196,7 +196,7 @@ def _means(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _inert(value: object) -> object:
-    """Text that a spreadsheet would run, with an apostrophe before it; all else as it is."""
+    """Put an apostrophe before text that a spreadsheet would execute; other values stay."""
     if not isinstance(value, str) or not value.startswith(FORMULA):
         return value
     try:

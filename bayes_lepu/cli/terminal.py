@@ -14,7 +14,7 @@ from bayes_lepu.errors import LepuWarning
 
 
 class _Notes(logging.Handler):
-    """Hands every message to a function, without the dots that it adds."""
+    """Log handler that passes every message to a function, without the trailing dots."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)
@@ -25,23 +25,23 @@ class _Notes(logging.Handler):
 
 
 class Terminal:
-    """Prints for a person, as JSON, or not at all."""
+    """Prints text, JSON or nothing, as the options of the command ask for."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet
         self.as_json = as_json
         self.warned: list[str] = []
-        for stream in (sys.stdout, sys.stderr):  # Greek letters, whatever the stream
+        for stream in (sys.stdout, sys.stderr):  # Greek letters need UTF-8
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(encoding="utf-8")
 
     def say(self, text: str = "") -> None:
-        """A line for a person."""
+        """Print a line of text."""
         if not (self.quiet or self.as_json):
             print(text, flush=True)
 
     def done(self, files: Mapping[str, Path] | None = None, **result: Any) -> None:
-        """The files written, each with what it holds; or the result as JSON."""
+        """Print the files written, each with its content; or the result as JSON."""
         if self.as_json:
             whole = plain({**result, "files": files or {}, "warnings": self.warned})
             print(json.dumps(whole, ensure_ascii=False, indent=2))
@@ -49,19 +49,19 @@ class Terminal:
             self.say(f"wrote {path}  ({what})")
 
     def error(self, text: str) -> None:
-        """One line on stderr, or one for each entry of a list."""
+        """Print an error as one line on stderr, or one line for each entry of a list."""
         head, *entries = text.split("\n- ")
         lines = [" ".join(part.split()) for part in (head, *entries)]
         print("bayes-lepu: error: " + "\n- ".join(lines), file=sys.stderr)
 
     def stage(self, text: str) -> None:
-        """What is being done, as a line on stderr."""
+        """Print the current step as a line on stderr."""
         if not self.quiet:
             print(f"{text} ...", file=sys.stderr, flush=True)
 
     @contextmanager
     def messages(self) -> Iterator[None]:
-        """The library's notes (compiling, sampling) and its own warnings as lines on stderr."""
+        """Print the library's log lines and its own warnings as lines on stderr."""
 
         def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
             text = " ".join(str(message).split())
@@ -76,7 +76,7 @@ class Terminal:
         logger.setLevel(logging.INFO)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # those of other libraries are of no use here
+                warnings.simplefilter("ignore")  # warnings of other libraries do not help the user
                 warnings.simplefilter("always", LepuWarning)
                 warnings.showwarning = show
                 yield
@@ -86,7 +86,7 @@ class Terminal:
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON knows: no NumPy scalars, no NaN, no paths."""
+    """The value without NumPy scalars, NaN and paths, as JSON needs it."""
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -1,1 +1,1 @@
-"""One self-contained HTML file about a fit, to look at and to send to colleagues."""
+"""The report: one self-contained HTML file about a fit."""

@@ -1,7 +1,7 @@
 """Pictures as SVG inside the page: real text, and colours that follow the page's theme.
 
-The plots draw on ArviZ's backend "none", which only notes what is to be drawn. The notes are laid
-out here, in a few milliseconds a picture where matplotlib takes a quarter of a second.
+The plots use ArviZ's backend "none", which only records what is to be drawn. The records become SVG
+here, in a few milliseconds per picture; matplotlib takes a quarter of a second.
 """
 
 import math
@@ -28,12 +28,12 @@ WIDTH, HEIGHT = 266, 202  # in the units of the fonts, whose size is 8
 LEFT, RIGHT, TOP, BOTTOM = 46, 260, 18, 172  # the frame that the axes span
 LETTER = 4.9  # width of a letter, hardly ever more
 STEPS = (1, 2, 5, 10)  # between ticks, times a power of ten
-Mark = Mapping[str, Any]  # what the backend noted: its function and that function's arguments
+Mark = Mapping[str, Any]  # one record of the backend: a function's name and its arguments
 Scale = Callable[[Any], Array]  # values of an axis to places in the picture
 
 
 class Picture(NamedTuple):
-    """A figure with what it shows and, in one line, what to see in it."""
+    """A figure with its title and one line that explains it."""
 
     title: str
     svg: Markup
@@ -79,7 +79,7 @@ def _svg(marks: list[Mark], title: str) -> Markup:
 
 
 def _ends(marks: list[Mark], said: Mapping[str, Mark], axis: str) -> tuple[float, float]:
-    """The ends of an axis: as given, else those of the data and a little room."""
+    """The limits of an axis: as given, or those of the data with a small margin."""
     if given := said.get(f"{axis}lim"):
         low, high = given["lims"]
     else:
@@ -92,7 +92,7 @@ def _ends(marks: list[Mark], said: Mapping[str, Mark], axis: str) -> tuple[float
 
 
 def _ticks(low: float, high: float, most: int = 6) -> tuple[Any, list[str]]:
-    """Round values along an axis, and how they are written: as many as there is room for."""
+    """Round values along an axis with their labels, as many as there is room for."""
     size = 10.0 ** math.floor(math.log10((high - low) / most))
     step = size * next((k for k in STEPS if (high - low) / (k * size) <= most), STEPS[-1])
     at = np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1) * step
@@ -108,7 +108,7 @@ def _fitting(names: Sequence[str]) -> list[str]:
 
 
 def _legend(entries: Sequence[tuple[str, str]]) -> list[str]:
-    """A stroke of every colour with what it stands for, in a line above the axes."""
+    """The legend in one line above the axes: a stroke of every colour with its meaning."""
     widths = [(len(text) + 2) * LETTER + 14 for text, _ in entries]
     start, parts = (WIDTH - sum(widths)) / 2, []
     for (text, color), width in zip(entries, widths, strict=True):

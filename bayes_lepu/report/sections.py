@@ -1,7 +1,7 @@
-"""The sections of the report, in the order in which a colleague asks.
+"""The sections of the report, in the order of a reader's questions.
 
-A section is a function that takes a `Page` and returns a `Section`, or None where it has nothing to
-say. One of one's own is appended to `SECTIONS`.
+A section is a function that takes a `Page` and returns a `Section`, or None where it does not
+apply. To add a section, append its function to `SECTIONS`.
 """
 
 import base64
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 class Cell(NamedTuple):
-    """What is shown, the number it is sorted by (None for text), and a style class."""
+    """The text of a cell, the number it is sorted by (None for text), and a style class."""
 
     text: str
     value: float | None = None
@@ -81,13 +81,13 @@ class Table:
 
     @cached_property
     def prose(self) -> bool:
-        """Whether cells hold sentences: on narrow screens each row is then a card of its own."""
+        """Whether cells have sentences; narrow screens then show each row as a separate card."""
         texts = (cell.text for row in self.rows for cell in row if cell.value is None)
         return len(self.columns) > 2 and any(len(text) > 40 for text in texts)
 
 
 def cell(value: Any) -> Cell:
-    """A cell of any value of a DataFrame."""
+    """A cell from any value of a DataFrame."""
     if isinstance(value, Cell):
         return value
     value = value.item() if hasattr(value, "item") else value
@@ -117,8 +117,8 @@ def table(caption: str, frame: pd.DataFrame, *, note: str = "") -> Table:
 class Section:
     """A heading with sentences, facts, pictures and tables below it.
 
-    ``reading`` says once how to read all pictures; ``folded`` tables are to unfold; ``csv`` is a
-    file to download, described by ``file_name``.
+    ``reading`` explains once how to read all pictures of the section. ``folded`` tables are hidden
+    until the reader unfolds them. ``csv`` is a file to download, described by ``file_name``.
     """
 
     key: str
@@ -136,14 +136,14 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A fit, and the columns by which label rates are shown; none for those that matter most."""
+    """A fit, and the columns by which label rates are shown; by default those that matter most."""
 
     fit: "Fit"
     group_by: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Identifiability:
-        """What these data can and cannot say."""
+        """The verdict of the fit."""
         return self.fit.identifiability
 
     @property
@@ -156,9 +156,9 @@ PROBABILITY, PROPENSITY = "P(y=1 | x, l=0)", "propensity s"
 
 
 def first_rows(page: Page) -> Table:
-    """The first few rows for the first screen: their names and chances, without symbols."""
+    """The first few rows for the first screen: their labels and probabilities, without symbols."""
     decision = page.answer.decision
-    rows = decision.rows.head(8)  # so that the first screen holds them
+    rows = decision.rows.head(8)  # as many as fit on the first screen
     shown = pd.DataFrame({"row": rows.index.astype(str)})
     shown["chance"] = [Cell(say_share(p), float(p)) for p in rows["missed"]]
     if "lower" in rows:
@@ -169,12 +169,12 @@ def first_rows(page: Page) -> Table:
 
 
 def rows_section(page: Page) -> Section | None:
-    """The unlabelled rows by P(y=1 | x, l=0): a table, a file, and what reviewing them brings."""
+    """The unlabelled rows by P(y=1 | x, l=0): a table, a file, and the expected positives."""
     fit, answer = page.fit, page.answer
     if answer.decision.candidates == 0 or fit.spec.certain:
         return None
     frame = ranked_rows(fit)
-    first = frame.head(200).rename_axis("row")  # more are found faster in the file
+    first = frame.head(200).rename_axis("row")  # for more, the file is more convenient
     chances = first.iloc[:, : list(first).index(PROPENSITY) + 1].map(lambda p: Cell(f"{p:.3f}", p))
     own = first.iloc[:, chances.shape[1] :].map(as_it_is)
     order = "most probable first"
@@ -268,13 +268,13 @@ def class_section(page: Page) -> Section:
 
 
 def groups_section(page: Page) -> Section | None:
-    """Shares of positives in groups, where a column was asked for that makes groups."""
+    """Shares of positives by the columns of ``group_by``, where these define groups."""
     fit, pictures, tables = page.fit, [], []
     rests: dict[str, None] = {}
     for name in page.group_by:
         try:
             found = shares_table(fit, page.verdict, read_groups(fit.data, name))
-        except DataError:  # of too many values, or one of a formula
+        except DataError:  # too many values, or a term of a formula
             continue
         pictures.append(picture(f"Share of positives by {name}", "", plot_groups, fit, by=name))
         tables.append(table(f"By {name}", found.rename_axis(name)))
@@ -341,8 +341,8 @@ def annotator_section(page: Page) -> Section:
         tables.append(table("Annotators", people))
     elif not fit.spec.certain and page.answer.decision.candidates:
         note = (
-            "S is how much the columns may change the log-odds of a positive being marked; 0 is an "
-            "annotator who overlooks all alike."
+            "S is how much the columns may change the log-odds of a positive being marked; with 0 "
+            "all positives are marked with the same chance."
         )
         over = fit.sensitivity()
         words = "Share of positives π by how much the annotator may vary. 0: all are marked alike."
@@ -374,7 +374,7 @@ def labels_section(page: Page) -> Section:
         "labels",
         "Does the model reproduce the labels?",
         "Only the labels can be checked against the data. A good fit of the labels does not show "
-        "that class and annotator are told apart rightly.",
+        "that class and annotator are separated correctly.",
         reading="Green dots inside the grey bars: these groups of rows have as many labels as "
         "predicted. Several dots in a row on one side of their bars: this column has a curve that "
         "the model lacks.",
@@ -394,7 +394,7 @@ ORDER = ("failed", "weak", "not computed", "passed")
 
 
 def checks_section(page: Page) -> Section:
-    """The verdict in its own words, the checks behind it, and their pictures."""
+    """The verdict, its checks, and their pictures."""
     fit, verdict, pictures = page.fit, page.verdict, []
     if fit.spec.has_selection:
         pictures.append(
@@ -428,7 +428,7 @@ def checks_section(page: Page) -> Section:
         facts["computation"] = f"{chains} chains of {draws} draws"
     return Section(
         "checks",
-        "What these data can and cannot say",
+        "What these data identify",
         f"Level {verdict.level} of 4 (1: order of the rows and total are identified; 2: the order; "
         f"3: class and annotator, but not which is which; 4: neither). {verdict.verdict}",
         facts=facts,
@@ -439,7 +439,7 @@ def checks_section(page: Page) -> Section:
 
 
 def checks_table(verdict: Identifiability) -> Table:
-    """All checks, those that need attention first, with the first question they bear on."""
+    """All checks, failed ones first, with the first question that each bears on."""
     found = verdict.to_frame().rename_axis("check")
     found["bears_on"] = [" ".join(QUESTIONS[a] for a in c.bears_on[:1]) for c in verdict.checks]
     found = found.sort_values("status", key=lambda s: s.map(ORDER.index), kind="stable")
@@ -452,7 +452,7 @@ HEALTH = {"r_hat": "R-hat", "ess_bulk": "ESS bulk", "ess_tail": "ESS tail"}
 
 
 def _details(page: Page) -> list[Table]:
-    """The rivals, remedies and chains behind the verdict, to unfold."""
+    """The tables of other models, figures and chains behind the verdict, which can be unfolded."""
     fit, verdict = page.fit, page.verdict
     found = []
     if verdict.evidence is not None and verdict.evidence.rivals:
@@ -467,12 +467,12 @@ def _details(page: Page) -> list[Table]:
         shown = pd.DataFrame(rows, columns=["model", "elpd", "its π", "sd of its π"])
         found.append(table("Other models of the same labels", shown, note=note))
     if len(verdict.figures):
-        found.append(table("Figures that decide nothing", verdict.figures.rename_axis("figure")))
+        found.append(table("Figures without a threshold", verdict.figures.rename_axis("figure")))
     if fit.stats:
         health = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
         note = "" if len(health) <= 40 else "The 40 largest R-hat are shown."
         health = health.head(40)[["mean", "sd", *HEALTH]].round({"ess_bulk": 0, "ess_tail": 0})
-        # Three digits would hide what R-hat says; a single chain has none.
+        # R-hat differs from 1 in later digits, so it has more of them; a single chain has no R-hat.
         rounded = [Cell(f"{r:.3f}", r) if np.isfinite(r) else r for r in health["r_hat"]]
         health = health.assign(r_hat=rounded).rename(columns=HEALTH).rename_axis("parameter")
         found.append(table("Chains, by parameter", health, note=note))
@@ -509,7 +509,7 @@ def data_section(page: Page) -> Section:
 
 
 def columns_table(fit: "Fit", most: int = 60) -> Table:
-    """Slopes in the units of the columns; of many columns the largest per standard deviation."""
+    """Slopes in the units of the columns; with many columns only the largest standardised ones."""
     found = fit.coefficients()
     size = (found["mean"].xs("internal", level="scale").abs()).groupby("feature").max()
     shown = size.drop("(intercept)").nlargest(most).index

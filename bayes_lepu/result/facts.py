@@ -1,4 +1,4 @@
-"""What a fit says of itself: named facts in plain words, what computed it, and the call."""
+"""The printed description of a fit: facts by name, library versions, and the call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SETTLED_BY = {
     "columns": "the columns given to each factor",
     "learned class": "the learned columns: the class may be curved, the annotator may not",
-    "annotators": "what several annotators agree on",
+    "annotators": "the agreement of several annotators",
     "audited rows": "the audited rows, under these priors",
     "priors": "the signs that the priors give the slopes",
 }
@@ -58,7 +58,7 @@ def facts_as_html(headline: str, facts: Mapping[str, str]) -> str:
 
 
 def facts_of(fit: "Fit") -> dict[str, str]:
-    """What a fit says of itself before anybody judges it."""
+    """The printed facts of a fit without its verdict."""
     d = fit.data
     facts = {
         "data": rows_in_words(d),
@@ -88,7 +88,7 @@ def facts_of(fit: "Fit") -> dict[str, str]:
 
 
 def model_in_words(spec: ModelSpec) -> str:
-    """How positives come to be marked; the formula of a propensity from outside."""
+    """How positives are marked, in words; for a propensity of the user's own, its formula."""
     found = f"{spec.name}: {MECHANISMS.get(spec.name, spec.propensity.formula)}"
     if spec.of_class is not LOGISTIC_FACTOR:
         found += f"; class {spec.of_class.name}"
@@ -96,18 +96,18 @@ def model_in_words(spec: ModelSpec) -> str:
 
 
 def class_in_words(fit: "Fit") -> str:
-    """Whether the class is straight in the columns or learned from them, and who said so."""
+    """Whether the class is linear in the columns or learned, and how much better this predicts."""
     learned, lead = fit.data.learned, None if fit.choice is None else fit.choice.bend
     if learned is None:
-        told = "" if lead is None else f" (learned ones: {lead:+.0f} nats on held-out labels)"
-        return f"straight lines in the columns{told}"
+        gain = "" if lead is None else f" (learned ones: {lead:+.0f} nats on held-out labels)"
+        return f"straight lines in the columns{gain}"
     by = " and ".join(name.removeprefix("score(").removesuffix(")") for name in learned.names)
-    told = "" if lead is None else f", {lead:+.0f} nats on held-out labels"
-    return f"learned from the columns by {by}{told}"
+    gain = "" if lead is None else f", {lead:+.0f} nats on held-out labels"
+    return f"learned from the columns by {by}{gain}"
 
 
 def estimate_in_words(draws: Array) -> str:
-    """The mean of draws with their interval; of a point estimate the one value."""
+    """The mean of draws with their interval; for a point estimate the value alone."""
     row = describe_draws(draws)
     if "lower" not in row:
         return f"{row['mean']:.3f}"
@@ -116,7 +116,7 @@ def estimate_in_words(draws: Array) -> str:
 
 
 def table_in_words(data: PUData) -> str:
-    """What was done to the table; nothing where it was taken as it is."""
+    """How the table was encoded; empty if it was used unchanged."""
     if not data.is_sparse:
         return data.encoding.summary()
     X: Any = data.X
@@ -127,18 +127,18 @@ def table_in_words(data: PUData) -> str:
 
 
 def orientation_sentence(fit: "Fit") -> str:
-    """Which factor is t, and what says so."""
+    """What determines which factor is the class t."""
     o = fit.orientation
     chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"
     from_priors = "" if o.probability is None else f" (under the priors: {o.probability:.3f})"
     if o.settled_by == "model" and fit.spec.has_selection:
-        return "class and annotator have different forms, which tells them apart"
+        return "class and annotator have different forms, which distinguishes them"
     if o.settled_by == "model":
         return (
             "the annotator does not follow the columns, so the class is the only factor that does"
         )
     if o.settled_by in SETTLED_BY:
-        return f"named by {SETTLED_BY[o.settled_by]}{chance}"
+        return f"determined by {SETTLED_BY[o.settled_by]}{chance}"
     if o.settled_by == "rule":
         return f"by assumption only: the class is the factor of larger {o.rule}{from_priors}"
     swapped = [m.gap for m in fit.modes[1:] if m.role == "swapped"]
@@ -170,18 +170,18 @@ VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie"
 
 @dataclass(frozen=True)
 class Provenance:
-    """By what and when a fit was computed."""
+    """Library versions, date, sampler and duration of the computation of a fit."""
 
-    versions: Mapping[str, str]  # of the libraries that shaped the numbers
+    versions: Mapping[str, str]  # of the libraries that affect the numbers
     created_at: str
     made_by: str = "fit"  # or "update", "from_trace"
-    sampler: str | None = None  # the library that made the draws, where it was another one
-    seconds: float | None = None  # how long that took
-    other_density: bool = False  # whether these are draws of another density than the model's
+    sampler: str | None = None  # the library that made the draws, if it was another one
+    seconds: float | None = None  # duration of the sampling or search
+    other_density: bool = False  # whether the draws come from another density than the model's
 
     @classmethod
     def now(cls, options: FitOptions, seconds: float | None) -> Self:
-        """Of a fit that has just been computed."""
+        """The provenance of a fit that has just been computed."""
         return cls(
             versions=dict(library_versions()),
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -192,19 +192,19 @@ class Provenance:
 
 @cache
 def library_versions() -> dict[str, str]:
-    """Versions of what shaped the numbers (reading them takes longer than a small fit)."""
+    """Versions of the libraries that affect the numbers (cached: reading them is slow)."""
     return {p: version(p) for p in VERSIONED}
 
 
 NOT_PRINTED = {"l", "cores", "progressbar"}  # the first by position; the others change no number
-OF_A_SAMPLER = {"method", "draws", "tune", "chains", "sampler"}  # draws of a trace are there
+OF_A_SAMPLER = {"method", "draws", "tune", "chains", "sampler"}  # a trace has been sampled already
 
 
 def call_text(fit: "Fit") -> str:
     """Lines of Python that fit the same rows again, with the same seed and options.
 
-    Rows are the variables ``X``, ``l``, ``y``, ``w`` (weights) and ``visits``; those that are
-    columns of X go by their names. Factors of one's own are ``model`` and ``class_link``.
+    Rows are the variables ``X``, ``l``, ``y``, ``w`` (weights) and ``visits``, or names of columns
+    of X. Factors of the user's own are the variables ``model`` and ``class_link``.
     """
     data, options, traced = fit.data, fit.options, fit.provenance.made_by == "from_trace"
     without = NOT_PRINTED | (OF_A_SAMPLER if traced else set())
@@ -213,7 +213,7 @@ def call_text(fit: "Fit") -> str:
         words["model"] = "model"
     if options.class_link is not None and options.class_link not in CURVES:
         words["class_link"] = "class_link"
-    if options.audits == "planned":  # what a plan adds are probabilities, not the posterior
+    if options.audits == "planned":  # a plan does not change the posterior
         del words["audits"]
     rows = ["trace"] * traced + ["X", "l" if options.l is None else repr(options.l)]
     if options.y is None and (options.audits or not np.isnan(data.y).all()):

@@ -1,24 +1,24 @@
-"""Numbers as a reader wants them: counts, shares, intervals, and differences of log likelihood.
+"""Numbers in printed sentences: counts, shares, intervals, and differences of log likelihood.
 
-As many digits are said as mean something, of rare classes too. A difference of d log-likelihood
-units (natural logarithms, "nats") makes the data e^d times as likely.
+Only significant digits are printed, also for rare classes. A difference of d log-likelihood units
+(natural logarithms, "nats") makes the data e^d times as likely.
 """
 
 import math
 from collections.abc import Callable, Mapping
 
 UNITS = "log-likelihood units"
-NO_GAP = 0.05  # log-likelihood units below which two answers are said to be equally likely
+NO_GAP = 0.05  # log-likelihood units below which two answers are called equally likely
 
 
 def number(value: float, *, digits: int = 3) -> str:
-    """A number as a reader wants it: three digits, no exponent where it can be avoided."""
+    """A number with three digits, without an exponent where it can be avoided."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if value == int(value) and abs(value) < 1e7:
         return f"{int(value):,}".replace(",", "\u202f").replace("-", "−")
     size = abs(value)
-    if size < 1e-10:  # what is left of numbers that cancel
+    if size < 1e-10:  # a rounding error of numbers that cancel
         return "0"
     if size >= 1e6 or size < 1e-4:
         return f"{value:.2e}".replace("-", "−")
@@ -27,7 +27,7 @@ def number(value: float, *, digits: int = 3) -> str:
 
 
 def say_count(value: float) -> str:
-    """A number of rows: whole, with narrow spaces for thousands; small expectations keep digits.
+    """A number of rows: rounded, with narrow spaces for thousands; small expectations keep digits.
 
     >>> say_count(0.0), say_count(0.04), say_count(12.6)
     ('0', 'fewer than 0.1', '13')
@@ -40,7 +40,7 @@ def say_count(value: float) -> str:
 
 
 def say_share(value: float) -> str:
-    """A share in per cent: whole, with more digits below one per cent and above 99.
+    """A share in per cent: rounded, with more digits below one per cent and above 99.
 
     >>> say_share(0.714), say_share(0.0153), say_share(0.00042), say_share(0.9996)
     ('71%', '1.5%', '0.042%', '99.96%')
@@ -79,7 +79,7 @@ def say_range(row: Mapping[str, float], say: Callable[[float], str] = say_count)
 
 
 def share(value: float, decimals: int = 2) -> str:
-    """A share with two decimals or more: two digits are left of any that is small.
+    """A share with at least two decimals, and at least two significant digits if it is small.
 
     >>> share(0.358), share(0.0117), share(0.00266, 3), share(0.0)
     ('0.36', '0.012', '0.0027', '0.00')
@@ -98,7 +98,7 @@ def ratio(gap: float) -> str:
 
 
 def as_likely(gap: float) -> str:
-    """How likely something is against its rival: "150 times as likely", "equally likely"."""
+    """How likely something is relative to its rival: "150 times as likely", "equally likely"."""
     if abs(gap) < NO_GAP:
         return "equally likely"
     return f"{ratio(gap)} times {'as' if gap > 0 else 'less'} likely"

@@ -1,14 +1,14 @@
-"""The file of a fit: what `Fit` is made of, as arrays and JSON, with a checksum.
+"""The file of a fit: the fields of `Fit` as arrays and JSON, with a checksum.
 
-The group ``state`` has what `load` reads. Beside it stand the draws as ArviZ has them, for
-`arviz.from_netcdf`, and attributes that say what the file is.
+`load` reads the group ``state``. The other groups have the draws as ArviZ stores them, for
+`arviz.from_netcdf`. Attributes describe the file.
 
 Conventions
 -----------
 The last 48 bytes are `MARK` (8), the length of the netCDF part (8, little-endian) and its SHA-256
-(32). HDF5 ignores what follows its own end, so that `xarray.open_datatree` and `arviz.from_netcdf`
-read the same file. Nothing is handed to HDF5 before the checksum agrees: on damaged bytes it may
-crash, ask for any amount of memory, or not return at all.
+(32). HDF5 ignores bytes after its own end, so `xarray.open_datatree` and `arviz.from_netcdf` can
+read the same file. The checksum is verified before HDF5 reads anything, because on damaged bytes
+HDF5 may crash, ask for any amount of memory, or not return at all.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 9
-# What reading a file that lacks something, or has something else, ends in.
+# Errors that reading an incomplete or foreign file can raise.
 WRONG = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError)
 TOO_MUCH = (MemoryError, RecursionError, RuntimeError, OSError)
 SPARSE = ("data", "indices", "indptr")  # the parts of a sparse X, by rows
@@ -62,14 +62,14 @@ ROWS = ("X", "labels", "y", "index", "weight", "drawn")
 
 
 class ColumnsOnly(PUData):
-    """`PUData` without what belongs to single rows, which is an error to ask for."""
+    """`PUData` without the fields of single rows; reading one of these raises an error."""
 
     def __init__(self, **fields: Any) -> None:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        """Only what is not there ends here."""
+        """Raise the error for a missing field; present fields never get here."""
         if name not in ROWS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise ModelError(
@@ -81,13 +81,13 @@ class ColumnsOnly(PUData):
         return f"{type(self).__name__}({', '.join(self.feature_names)})"
 
     def __dask_tokenize__(self) -> list[tuple[str, Any]]:
-        """By what is there; Dask would ask for every field."""
+        """Token from the present fields; Dask's own would read every field."""
         return sorted(vars(self).items())
 
 
 @dataclass(frozen=True, eq=False)
 class Remembered:
-    """What a fit knew of its rows when it was saved after its verdict, or without them."""
+    """Results that need the rows, stored when a fit is saved after its verdict or without rows."""
 
     pi: Array  # class prior, (draw,)
     c: Array  # label frequency, (draw, J)
@@ -166,7 +166,7 @@ def _state(fit: "Fit", rows: bool) -> dict[str, Mapping[str, Any]]:
 
 
 def _describe(factor: Factor) -> dict[str, Any]:
-    """What a factor with known rates is made of."""
+    """The parts of a factor with known rates, as JSON."""
     own = {"name": factor.name, "formula": factor.formula, "fixed": factor.fixed}
     return own | {"link": factor.link.name}
 
@@ -177,13 +177,13 @@ def _arrays(p: Parameters) -> dict[str, Array]:
 
 
 def _columns(data: PUData) -> dict[str, Any]:
-    """What belongs to no single row."""
+    """The fields of the data that do not depend on rows."""
     names = [f.name for f in fields(PUData) if f.name not in (*ROWS, "encoding", "learned")]
     return {name: getattr(data, name) for name in names} | {"encoding": data.encoding.to_dict()}
 
 
 def _rows(data: PUData) -> dict[str, Any]:
-    """X, dense or sparse, what is known of the rows, and their labels, dates as numbers."""
+    """The fields of the rows: X (dense or sparse), l, y and so on; index dates as numbers."""
     own = {name: getattr(data, name) for name in ROWS}
     if data.is_sparse:
         X: Any = own.pop("X")
@@ -195,7 +195,7 @@ def _rows(data: PUData) -> dict[str, Any]:
 
 
 def is_time(dtype: str) -> bool:
-    """Whether these are dates whose time zone, if any, can be found again by its name."""
+    """Whether these are dates without a time zone, or with one that can be restored by its name."""
     try:
         return pd.api.types.is_datetime64_any_dtype(pd.api.types.pandas_dtype(dtype))
     except TypeError:
@@ -208,9 +208,9 @@ def is_time(dtype: str) -> bool:
 def read_fit(
     path: Path, propensity: Factor | None = None, class_link: Factor | None = None
 ) -> dict[str, Any]:
-    """The fields of the fit that a file holds; other files and formats are refused.
+    """The fields of the fit in a file; other files and formats are refused.
 
-    Factors whose links do not come with the library have to be given.
+    Factors with links of the user's own must be passed.
     """
     tree = read_tree(path)
     found, version = tree.attrs.get("format"), tree.attrs.get("format_version")
@@ -254,7 +254,7 @@ def _fields(
     each, z = modes.pop("each"), modes.pop("z")
     points, draws = (_read_parameters(p, spec, data) for p in (modes, state["parameters"]))
     priors = {name: Prior.from_dict(stored) for name, stored in call["priors"].items()}
-    LogDensity(spec, data, priors).pack(draws)  # an error where these do not fit each other
+    LogDensity(spec, data, priors).pack(draws)  # raises if these do not match
     if not each or len(each) != len(z):
         raise ValueError("its modes do not fit each other")
     options = FitOptions.from_json(call["options"])
@@ -328,7 +328,7 @@ def _read_parameters(stored: Mapping[str, Any], spec: ModelSpec, data: PUData) -
 
 
 def _read_data(own: dict[str, Any], learned: dict[str, Any] | None) -> PUData:
-    """The data, without the rows where these were left out."""
+    """The data, with or without rows as saved."""
     for name in ("feature_names", "annotators", "visit_names"):
         own[name] = tuple(own[name])
         if not all(isinstance(text, str) for text in own[name]):
@@ -349,7 +349,7 @@ def _read_data(own: dict[str, Any], learned: dict[str, Any] | None) -> PUData:
 
 
 def _check_numbers(own: Mapping[str, Any], n: int, p: int) -> None:
-    """Refuse arrays that no fit has."""
+    """Refuse arrays with values that no fit can have."""
     J, X, y, drawn = len(own["annotators"]), own["X"], own["y"], own["drawn"]
     shapes = {
         "X": (n, p),
@@ -387,8 +387,8 @@ NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 
 
 def write_tree(tree: xr.DataTree, path: Path) -> Path:
-    """Write a tree; an existing file is replaced when the new one is complete, not before."""
-    # HDF5 crashes at exit after a disk ran full under it, so it writes to memory only.
+    """Write a tree; an existing file is replaced only when the new one is complete."""
+    # HDF5 crashes at exit if a disk became full while it was writing, so it writes to memory.
     content = bytes(tree.to_netcdf(engine="h5netcdf"))
     return replace_file(path, content + _trailer(content))
 
@@ -411,12 +411,12 @@ def read_tree(path: Path) -> xr.DataTree:
 
 
 def _refuse_foreign_parts(content: bytes, path: Path) -> None:
-    """Refuse what `Fit.save` never writes: other files, links, filters, groups in groups.
+    """Refuse what `Fit.save` never writes: links to other files, filters, nested groups.
 
-    HDF5 reads external storage and follows external links wherever they lead, and a group that
-    holds itself never ends. Nothing is compressed here, so that a fit holds no more bytes of
-    numbers than its file: more of them HDF5 would make out of nothing. Texts count for nothing,
-    since their length is known only after they are read.
+    HDF5 follows external links and storage to any path, and a group that contains itself would
+    never end. `Fit.save` does not compress, so a file with more bytes of numbers than its own size
+    would make HDF5 allocate memory for data that are not there. Texts are not counted, because
+    their length is known only after they are read.
     """
     import h5py
 

@@ -1,7 +1,7 @@
 r"""Posterior summaries of functions of x, streamed so that memory stays bounded.
 
-A function f(θ, x) is evaluated on all draws for a block of rows at a time; the block is chosen so
-that never more than `BLOCK_CELLS` numbers are held, whatever the number of rows and draws.
+A function f(θ, x) is evaluated on all draws for one block of rows at a time. The size of the block
+keeps at most `BLOCK_CELLS` numbers in memory, whatever the number of rows and draws.
 """
 
 import sys
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 BLOCK_CELLS = 2_000_000  # in memory at a time: 16 MB
-MANY_ROWS = 20_000  # which show how draws differ to a hundredth of their spread
+MANY_ROWS = 20_000  # suffice to estimate how draws differ to a hundredth of their sd
 
 RowFunction = Callable[[Parameters, NDArray[Any]], Array]
 
@@ -54,15 +54,15 @@ def summary_by_row(
 ) -> pd.DataFrame:
     """Posterior mean of f(θ, x) for every row; of draws, with its equal-tailed interval.
 
-    ``X`` holds the rows, or whatever else the function is to be given row by row.
+    ``X`` has the rows, or whatever else ``function`` takes by row, such as positions.
     """
     if draws.b.size == 1:
         return pd.DataFrame({"mean": mean_by_row(draws, function, X)}, index=index)
     tails, out = tail_probabilities(ci_prob), np.empty((X.shape[0], 3))
-    for rows in row_blocks(len(out), draws.b.size, 400_000):  # what is sorted stays in cache
+    for rows in row_blocks(len(out), draws.b.size, 400_000):  # small enough to sort in the cache
         values = np.ascontiguousarray(function(draws, X[rows]).T)
         out[rows, 0] = values.mean(axis=1)
-        values.sort(axis=1)  # much quicker than np.quantile, whose figures these are
+        values.sort(axis=1)  # much faster than np.quantile, with the same result
         for side, tail in enumerate(tails, 1):
             below, part = divmod(tail * (draws.b.size - 1), 1)
             least, next_up = values[:, int(below)], values[:, int(np.ceil(below + part))]
@@ -73,8 +73,8 @@ def summary_by_row(
 def over_all_rows(data: PUData, sums: Callable[..., Sums], draws: Parameters) -> tuple[Array, ...]:
     r"""Sums over all rows, for every draw.
 
-    Those of many draws would cost an evaluation of each on every row. Of many rows, the sums are
-    exact at the mean of the draws, and some of the rows tell how each draw differs from it:
+    Evaluating every draw on every row would be slow. With many rows the sums are exact at the mean
+    of the draws, and a part of the rows, of weight W_h, gives the deviation of each draw from it:
 
     .. math:: S(\theta_k) \approx S(\bar\theta) + [S_h(\theta_k) - S_h(\bar\theta)]\, W / W_h
     """
@@ -119,9 +119,9 @@ def open_sums(rows: Rows, draws: Parameters) -> Sums:
 
 
 def interval_level(ci_prob: float | None = None) -> float:
-    """Probability of an interval: as asked for, else ArviZ's ``rcParams["stats.ci_prob"]``."""
+    """Probability of an interval: the argument, or ArviZ's ``rcParams["stats.ci_prob"]``."""
     if ci_prob is None:
-        # ArviZ takes a second to import; where nobody has, nobody has changed its settings either.
+        # ArviZ takes a second to import. If nobody has imported it, its settings are the defaults.
         settings = getattr(sys.modules.get("arviz_base.rcparams"), "rcParams", {})
         ci_prob = float(settings.get("stats.ci_prob", 0.89))
     if not 0 < ci_prob < 1:
@@ -176,7 +176,7 @@ def coefficient_table(fit: "Fit", ci_prob: float | None) -> pd.DataFrame:
 def checked_names(
     var_names: str | Sequence[str] | None, known: Iterable[object]
 ) -> list[str] | None:
-    """The names of variables that are asked for; ``"~b"`` is all others, as in ArviZ."""
+    """The requested names of variables; ``"~b"`` means all except b, as in ArviZ."""
     if var_names is None:
         return None
     names = [var_names] if isinstance(var_names, str) else list(var_names)
@@ -188,7 +188,7 @@ def checked_names(
 
 
 def estimate_table(variables: "xr.Dataset", names: Sequence[str]) -> pd.DataFrame:
-    """One line per entry of these variables of a point estimate, named as ArviZ does."""
+    """One line per entry of these variables of a point estimate, with ArviZ's names."""
     found = {}
     for name in names:
         own = variables[name].isel(chain=0, draw=0)
@@ -219,7 +219,7 @@ def summary_by_annotator(
 
 
 def annotator_table(fit: "Fit", ci_prob: float | None) -> pd.DataFrame:
-    """One line per annotator: rows seen and marked, label frequency, what sets them apart."""
+    """One line per annotator: rows seen and marked, label frequency, unusual slopes."""
     data = fit.data
     marked = data.marked
     table = pd.DataFrame(
@@ -240,7 +240,7 @@ def annotator_table(fit: "Fit", ci_prob: float | None) -> pd.DataFrame:
 
 
 def _differences(fit: "Fit", j: int) -> str:
-    """Columns in which annotator j stands apart with 95 % probability, and in which direction."""
+    """Columns whose slope differs for annotator j with 95 % probability, and the direction."""
     gap = fit.draws.alpha[:, j] - fit.draws.alpha.mean(axis=1)
     lower, upper = np.quantile(gap, tail_probabilities(0.95), axis=0)
     apart = np.flatnonzero(fit.data.selection_mask & (lower * upper > 0))

@@ -2,11 +2,11 @@
 
 Groups of the schema: ``posterior`` with all variables of the PyMC model (``map`` for a point
 estimate), ``sample_stats``, ``log_likelihood``, ``log_prior``, ``prior``, ``prior_predictive``,
-``posterior_predictive``, ``observed_data`` and ``constant_data``. What has an entry for every draw
-and row, and ``lp``, is computed when somebody looks at it, from the stored seed. Coefficients
-``a, b, alpha, beta`` are on the internal scale, ``a_original`` and so on in the units of the user's
-columns. Of several annotators, ``l`` is whether anybody marked the row, and its log-likelihood that
-of all labels of the row.
+``posterior_predictive``, ``observed_data`` and ``constant_data``. Variables with an entry for every
+draw and row, and ``lp``, are computed on first access, from the stored seed. Coefficients ``a, b,
+alpha, beta`` are on the internal scale, ``a_original`` and so on in the units of the user's
+columns. With several annotators, ``l`` is whether anybody marked the row, and its log-likelihood is
+that of all labels of the row.
 """
 
 import math
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 SAMPLE = ("chain", "draw")
 COUNTS = {"diverging": bool, "n_steps": np.int64, "tree_depth": np.int64}
-MAX_CELLS = 250_000_000  # computed at once: 2 GB of numbers
+MAX_CELLS = 250_000_000  # largest array that is computed: 2 GB
 
-# The entries of these chains, these draws and, where there are rows, these rows.
+# A function of chains, draws and, for variables with rows, rows; it returns these entries.
 Entries = Callable[..., NDArray[Any]]
 
 
@@ -57,7 +57,7 @@ def to_tree(fit: "Fit") -> xr.DataTree:
 
 
 def stored_groups(fit: "Fit") -> dict[str, xr.Dataset]:
-    """The groups of draws, which a file holds too."""
+    """The groups of draws, which are also stored in a file."""
     main = parameter_group(fit, fit.parameters).assign_attrs(_attributes(fit))
     groups = {"map" if fit.is_point else "posterior": main}
     if fit.stats:
@@ -73,7 +73,7 @@ def _numbered(group: xr.Dataset) -> xr.Dataset:
 
 
 def _made_again(fit: "Fit") -> dict[str, xr.Dataset]:
-    """The groups that follow from the others."""
+    """The groups that are computed from the stored ones."""
     data, seed, rows = fit.data, fit.options.random_seed, {"obs": as_coordinate(fit.data.index)}
     prior = stack([fit.prior_draws])
 
@@ -126,7 +126,7 @@ def _log_density(fit: "Fit") -> xr.Variable:
 
 
 def _attributes(fit: "Fit") -> dict[str, Any]:
-    """Who made this, with what, when and how long it took, in ArviZ's words."""
+    """Library, version, date and sampling time, under ArviZ's names."""
     made, versions = fit.provenance, fit.provenance.versions
     library = made.sampler or "bayes_lepu"
     known = {
@@ -199,9 +199,9 @@ def constant_group(d: PUData) -> xr.Dataset:
 class _Computed(BackendArray):
     """An array (chain, draw) or (chain, draw, row) behind a function of its axes.
 
-    Draws times rows can be more than a memory holds, and most of those who open a tree look at the
-    parameters alone. This is how xarray's manual has arrays of files written ("How to add a new
-    backend"); these come from a function instead.
+    Such an array can exceed the memory, and most users of a tree need the parameters only, so its
+    entries are computed on access. xarray's manual describes this interface for arrays in files
+    ("How to add a new backend"); here a function takes the place of the file.
     """
 
     def __init__(self, entries: Entries, shape: tuple[int, ...], dtype: Any) -> None:
@@ -212,7 +212,7 @@ class _Computed(BackendArray):
         return indexing.explicit_indexing_adapter(key, self.shape, support, self._pick)
 
     def _pick(self, key: tuple[Any, ...]) -> Any:
-        """Entries by one integer, slice or array per axis; only what is asked for is computed."""
+        """Entries by one integer, slice or array per axis; only these entries are computed."""
         wanted = [np.arange(n)[at] for n, at in zip(self.shape, key, strict=True)]
         asked = [np.atleast_1d(at) for at in wanted]
         cells = math.prod(at.size for at in asked)
@@ -229,7 +229,7 @@ class _Computed(BackendArray):
 def computed(
     dims: tuple[str, ...], shape: tuple[int, ...], dtype: Any, entries: Entries
 ) -> xr.Variable:
-    """A variable over the draws that is computed at first sight, and then kept."""
+    """A variable over the draws that is computed on first access and then cached."""
     data: Any = indexing.LazilyIndexedArray(_Computed(entries, shape, dtype))
     return xr.Variable(dims, indexing.MemoryCachedArray(data))
 

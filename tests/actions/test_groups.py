@@ -105,7 +105,7 @@ def test_a_condition_that_fails_is_named():
 def test_groups_that_hardly_overlap_are_named(case):
     frame, _l, _, _, fit = case
     found = fit.compare_groups(pd.qcut(frame["a"], 5, labels=list("vwxyz")), "v", "z")
-    assert any("rows of 'z' have scores that the other" in doubt for doubt in found.doubts)
+    assert any("rows of 'z' have scores in the range of" in doubt for doubt in found.doubts)
 
 
 def test_ranges_are_those_of_the_verdict(case):

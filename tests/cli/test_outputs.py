@@ -80,7 +80,7 @@ def test_earlier_results_are_replaced_on_request_only(here, capsys, command, nam
     args = command.split()
     code, _, err = run(capsys, *args)
     assert code == 2
-    assert f"There already: {name}" in err
+    assert f"These files exist already: {name}" in err
     assert "--overwrite" in err
     assert (here / name).read_text() == "earlier"
     assert run(capsys, *args, "--overwrite")[0] == 0

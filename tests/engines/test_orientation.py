@@ -118,7 +118,7 @@ def test_columns_override_the_rule():
     assert angle(fit.draws.alpha[0], STEEP.a) > 0.95
     assert fit.modes[0].norm_alpha > fit.modes[0].norm_a
     assert fit.draws.alpha[0, 1] == 0.0
-    assert "named by the columns" in repr(fit)
+    assert "determined by the columns" in repr(fit)
 
 
 def test_audited_rows_override_the_rule():
@@ -128,7 +128,7 @@ def test_audited_rows_override_the_rule():
     assert fit.orientation.settled_by == "audited rows"
     assert angle(fit.draws.alpha[0], STEEP.a) > 0.95
     assert fit.modes[0].norm_alpha > fit.modes[0].norm_a
-    assert "named by the audited rows" in repr(fit)
+    assert "determined by the audited rows" in repr(fit)
 
 
 def test_what_settles_it():
