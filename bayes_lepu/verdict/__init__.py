@@ -1,1 +1,1 @@
-"""Convergence, identifiability and predictive checks, as plain records."""
+"""Checks of convergence, identifiability and prediction, as plain records."""

@@ -1,13 +1,13 @@
-r"""How well the class prior π is known, by what, and what more information would change.
+r"""How precisely the class prior π is identified, by what, and what an audit would change.
 
-The *profile* of π, :math:`\max \{\log L(\theta) : E\,t(x) = \pi\}`, is what the likelihood alone
-says. It is traced from every materially different mode in both directions: each point is the mode
-with π known to a small error. The π within 1.92 of the maximum are the likelihood's own 95 % set;
-where it is wide, a narrow posterior comes from the prior.
+The *profile* log likelihood of π, :math:`\max \{\log L(\theta) : E\,t(x) = \pi\}`, does not depend
+on the priors. It is traced from every materially different mode in both directions: each point is
+the mode given π up to a small error. The π within 1.92 of the maximum are the likelihood's own 95 %
+set. Where this set is wide, a narrow posterior comes from the prior.
 
-An audit plan is weighed by the sd of π it would leave and by the log likelihood with which the data
-would then prefer this orientation to the other. An audited unlabelled row adds y | l = 0 ~
-Bernoulli(m), with D the slopes of logit m: information :math:`m(1-m) D D'`.
+An audit plan is judged by two expected figures: the remaining sd of π, and the log likelihood ratio
+of this orientation to the other. An audited unlabelled row adds y | l = 0 ~ Bernoulli(m). With D
+the gradient of logit m, its information is :math:`m(1-m) D D'`.
 """
 
 import warnings
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
 WEAK_SLOPE_SCALE = 2.5  # of the weak ridge on standardised columns: log odds of ±5 over ±1 sd
-# A criterion of the verdict, which must not move with the level at which intervals are shown
-# (ArviZ's `stats.ci_prob`).
+# A threshold of the verdict; it must not depend on the level of printed intervals (ArviZ's
+# `stats.ci_prob`).
 CI_PROB = 0.95
-ENOUGH_DRAWS = 100  # of the other orientation: enough for an interval
+ENOUGH_DRAWS = 100  # with t and s swapped: enough for an interval
 
 
 def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
-    """A model's likelihood with slopes N(0, 2.5²), the rest flat or uniform."""
+    """A model's likelihood with slopes N(0, 2.5²) and flat or uniform priors of the rest."""
     priors = dict.fromkeys(SLOPES, Prior("normal", scale=WEAK_SLOPE_SCALE))
     priors |= dict.fromkeys(INTERCEPTS, Prior("flat"))
     return LogDensity(spec, data, spec.complete_priors(priors, None))
@@ -76,7 +76,7 @@ def interval(values: Array) -> tuple[float, float]:
 
 
 class Role(StrEnum):
-    """Which answer a mode stands for."""
+    """Which orientation, or which other answer, a mode represents."""
 
     AS_LABELLED = "as labelled"
     EXCHANGED = "swapped"
@@ -94,7 +94,7 @@ class Peak:
 
 
 def exchanged_peak(evidence: "Evidence") -> Peak | None:
-    """The best answer with t and s swapped, if there is one."""
+    """The best mode with t and s swapped, if there is one."""
     if evidence.symmetric:
         return evidence.mirrored(evidence.peaks[0], Role.EXCHANGED)
     found = [p for p in evidence.peaks[1:] if p.role is Role.EXCHANGED]
@@ -114,7 +114,7 @@ def exchange_gap(evidence: "Evidence") -> float:
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """Information of data and prior at one point z, and the slope of π."""
+    """Information of data and prior at one point z, and the gradient of π."""
 
     z: Array
     total: Array
@@ -127,7 +127,7 @@ class Local:
         return self.z + noise @ vectors.T
 
     def sd(self, extra: Array | float = 0.0) -> float:
-        """Delta-method sd of π, with ``extra`` information added to that at hand."""
+        """Delta-method sd of π, with ``extra`` information added."""
         return delta_sd(self.total + extra, self.pi_gradient)
 
 
@@ -156,7 +156,7 @@ def likelihood_range(profile: pd.DataFrame) -> tuple[float, float]:
 
 
 def with_known_pi(density: LogDensity, pi: float, error: float) -> LogDensity:
-    """The density with one more observation, π ± error, besides what is known from outside."""
+    """The density with one more observation, π ± error, besides the external figures."""
     outside = density.data.outside.copy()
     known, its_error = outside[0]
     if not np.isnan(known):
@@ -167,7 +167,7 @@ def with_known_pi(density: LogDensity, pi: float, error: float) -> LogDensity:
 
 
 def trace_profile(evidence: "Evidence") -> pd.DataFrame:
-    """The profile from the labelled mode, the best swapped one and the best other one.
+    """The profile from the fitted mode, the best swapped mode and the best other mode.
 
     Columns pi, delta (log likelihood minus its maximum), branch (a `Role`) and curve (number of the
     traced line).
@@ -196,13 +196,13 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
         z, top = peak.z, peak.logp
         for k in range(1, 41):  # half an sd each
             target = center + direction * k * step
-            # Beyond π of .007 and .993 a range says nothing that is not known.
+            # A range that reaches below π = .007 or above .993 need not be traced further.
             if abs(target) > 5.0:
                 break
             pi = float(sigmoid(target))
             known = with_known_pi(density, pi, 0.1 * sd * pi * (1 - pi))
-            # One Hessian gives the units of all steps; π adds its own slope. Steps end at a
-            # hundredth of what a reader sees.
+            # One Hessian gives the units of all steps; the term in π adds its curvature. The search
+            # stops at a hundredth of the printed precision.
             steep = logit_pi(density, z)[1] / (0.1 * sd)
             z = lbfgs(known, z, curvature=curvature + np.outer(steep, steep), least=1e-4)
             value = density.logp(z)
@@ -217,23 +217,25 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
 
 
 def sd_pi(evidence: "Evidence") -> float:
-    """Posterior sd of π given the orientation, or the delta method's for a point estimate."""
+    """Posterior sd of π given the orientation; for a point estimate by the delta method."""
     if evidence.fit.is_point:
         return evidence.local.sd()
-    return float(evidence.pi_given_naming.std(ddof=1))
+    return float(evidence.pi_given_orientation.std(ddof=1))
 
 
-def prior_speaks(evidence: "Evidence") -> bool:
-    """Whether draws are narrow by their prior: beside the likelihood's set of π, or the prior."""
+def prior_dominates(evidence: "Evidence") -> bool:
+    """Whether the prior determines π: a posterior much narrower than the likelihood's set of π,
+    or hardly narrower than the prior.
+    """
     if evidence.fit.is_point:
         return False
-    (low, high), ends = interval(evidence.pi_given_naming), evidence.likelihood_range
+    (low, high), ends = interval(evidence.pi_given_orientation), evidence.likelihood_range
     beyond = ends is not None and ends[1] - ends[0] > 1.5 * (high - low)
     return beyond or evidence.contraction < 0.9
 
 
 def power_scaling(evidence: "Evidence") -> pd.DataFrame:
-    """How far every parameter, and π, moves with the weight of the prior and of the labels.
+    """Sensitivity of every parameter and of π to power-scaling the prior and the likelihood.
 
     Columns prior and likelihood (Kallioinen and others 2024, doi:10.1007/s11222-023-10366-5).
     """
@@ -250,7 +252,7 @@ def power_scaling(evidence: "Evidence") -> pd.DataFrame:
     groups = {"posterior": {"of": values[None]}} | {k: {"all": v[None]} for k, v in logs.items()}
     tree = from_dict(groups, coords={"parameter": names}, dims={"of": ["parameter"]})
     found: dict[str, Any] = {}
-    with warnings.catch_warnings():  # that 50 draws have few in their tails
+    with warnings.catch_warnings():  # warnings that the tails of 50 draws are short
         warnings.simplefilter("ignore", UserWarning)
         for group in ("prior", "likelihood"):
             with suppress(ValueError):  # draws of equal weight have no tail: nothing is computed
@@ -263,11 +265,11 @@ def power_scaling(evidence: "Evidence") -> pd.DataFrame:
 # The audit plan -------------------------------------------------------------------------------
 
 AUDITED = 50  # rows that a person checks in an afternoon
-UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 100
+UNSURE = 0.01  # bounds probabilities, so that one audit counts at most log 100 against an answer
 
 
 def weigh_audit(evidence: "Evidence") -> Offer | None:
-    """What the true class of `AUDITED` unlabelled rows would change."""
+    """How much the true classes of `AUDITED` unlabelled rows would change (see `Offer`)."""
     fit, local = evidence.fit, evidence.local
     if fit.spec.certain or not np.any(evidence.data.kind == RowKind.UNLABELLED):
         return None
@@ -281,7 +283,7 @@ def audit_information(evidence: "Evidence") -> Array:
     """Expected information of `AUDITED` random audits of unlabelled rows, in the coordinates."""
     density, z, h = evidence.fit.density, evidence.local.z, 1e-5
     X = evidence.data.X[evidence.data.kind == RowKind.UNLABELLED]
-    X = X[evenly_spaced(len(X), 2_000)]  # a mean of these is good to a percent
+    X = X[evenly_spaced(len(X), 2_000)]  # enough for a mean to within a few per cent
 
     def log_odds(z: Array) -> Array:
         return logit(np.clip(density.unpack(z).missed(X), 1e-12, 1 - 1e-12))

@@ -1,9 +1,9 @@
-r"""What the verdict of one fit rests on: computed once, shared by checks, plots and report.
+r"""The quantities behind the verdict of one fit: computed once, shared by checks, plots and report.
 
-Two log densities stand behind the checks. The fit's own, with its priors. And the *weak* one: the
-likelihood with slopes N(0, 2.5²) on standardised columns, flat intercepts and uniform weights, the
-same for both factors. The weak density asks what the data say when no prior takes sides; its ridge
-is there only because the maximum of the bare likelihood need not exist.
+The checks use two log densities: the fit's own, with its priors, and the *weak* one. The weak
+density is the likelihood with slopes N(0, 2.5²) on standardised columns, flat intercepts and
+uniform weights, the same for both factors. It shows what the data identify when no prior prefers
+an orientation. It has a ridge only because the likelihood alone need not have a maximum.
 """
 
 import warnings
@@ -53,15 +53,15 @@ if TYPE_CHECKING:
 
 WEAK_DEFAULTS = (*SLOPES, *INTERCEPTS)  # priors that a penalty leaves flat or too weak
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
-SEARCH_ROWS = 5_000  # a search finds the modes; where they are exactly, all rows show
-JUDGED_ROWS = 100_000  # the likelihood's own answer is sharp long before
+SEARCH_ROWS = 5_000  # for the search of modes, which are then refined on all rows
+JUDGED_ROWS = 100_000  # with so many rows the likelihood is sharp enough
 JUDGED_LABELS = 5_000  # marked rows that are kept, where there are as many
-MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
+MATERIAL = 0.05  # RMS difference of t from which a mode counts as a different answer
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A fit and what its verdict rests on, each part computed when it is asked for, and kept."""
+    """A fit and the quantities behind its verdict, each computed on first access and cached."""
 
     fit: "Fit"
 
@@ -82,7 +82,7 @@ class Evidence:
 
     @property
     def several(self) -> bool:
-        """Whether the labels are those of several annotators."""
+        """Whether there are several annotators."""
         return self.data.n_annotators > 1
 
     @property
@@ -97,7 +97,7 @@ class Evidence:
 
     @property
     def too_large(self) -> str:
-        """Why what needs dense curvature is not computed; empty where it is."""
+        """Why checks that need dense curvature are not computed; empty where they are."""
         if self.small or self.several:
             return ""
         size, why = f"{self.fit.density.dim} coordinates", f"{MAX_DIM} are affordable"
@@ -127,11 +127,11 @@ class Evidence:
         return float(np.mean(self.pi_draws))
 
     @cached_property
-    def pi_given_naming(self) -> Array:
-        """π of the draws that have the fit's orientation by themselves.
+    def pi_given_orientation(self) -> Array:
+        """π of the draws that were sampled in the fit's orientation.
 
-        Swapping the others back is exact only where the density is symmetric, and there no draw
-        is marked as exchanged.
+        Draws with t and s swapped are left out. Swapping them back would be exact only for a
+        symmetric density, for which no draw is marked as swapped.
         """
         pi = self.pi_draws.ravel()
         if "exchanged" not in self.fit.stats:
@@ -141,7 +141,7 @@ class Evidence:
 
     @cached_property
     def contraction(self) -> float:
-        """1 - Var(posterior) / Var(prior) of π, the orientation given."""
+        """1 - Var(posterior) / Var(prior) of π, given the orientation."""
         before = float(np.var(self.fit.prior_pi_and_c[0]))
         return 1 - float(np.var(self.pi_draws)) / max(before, 1e-300)
 
@@ -172,7 +172,7 @@ class Evidence:
         total = density.logp_grad_info(z)[2]
         q, slope = logit_pi(density, z)
         pi = float(sigmoid(q))
-        # A Dirichlet(1, 1, 1) has no curvature of its own: one pseudo-observation stands in.
+        # A Dirichlet(1, 1, 1) has no curvature; one pseudo-observation replaces it.
         floor = np.zeros(density.dim)
         floor[density.blocks.rates] = 0.1
         return Local(z, total + np.diag(floor), slope * pi * (1 - pi))
@@ -197,10 +197,10 @@ class Evidence:
 
     @cached_property
     def weak(self) -> LogDensity:
-        """Likelihood with a weak, even-handed ridge on standardised columns.
+        """Likelihood with the same weak ridge for both factors, on standardised columns.
 
-        Of very many rows an evenly spaced part is judged, with enough marked ones: what it leaves
-        open is wider, not other.
+        With very many rows an evenly spaced part is used that has enough marked rows. It gives
+        wider ranges, not different ones.
         """
         n, marked = self.data.n, max(int(np.sum(self.data.l)), 1)
         part = self.data.evenly(min(n, max(JUDGED_ROWS, n * JUDGED_LABELS // marked)))
@@ -230,15 +230,15 @@ class Evidence:
     def peaks(self) -> tuple[Peak, ...]:
         """Modes of the weak density: as labelled, with t and s swapped, and others.
 
-        The first is the one nearest to the fit among those that the likelihood does not exclude, so
-        that it depends on the fit by its orientation alone, and not by its penalty. Only what
-        differs from it by more than `MATERIAL` in t is listed after it.
+        The first is the mode nearest to the fit among those that the likelihood does not exclude.
+        It therefore depends on the orientation of the fit, but not on its penalty. Further modes
+        differ from it by more than `MATERIAL` in t.
         """
         start = self.standardised(self.point)
         climbed = self.climb_weak(start)
         if not self.fit.spec.has_selection:
             return (replace(climbed, role=Role.AS_LABELLED),)
-        # Where the swap changes nothing, the mirror image of a mode is one too.
+        # If the likelihood is symmetric, a mode with t and s swapped is a mode too.
         points = [] if self.symmetric else [climbed.point.swap(), start.swap()]
         points += self._searched
         for mode in self.fit.modes:
@@ -251,7 +251,7 @@ class Evidence:
         # A mode that the likelihood does not exclude: odds above 1 in 400.
         near = [p for p in found if p.logp > best - 6.0]
         first = min(near, key=lambda p: distance(p.point, start, X))
-        # Of modes with the same answer the highest stands for it.
+        # Among modes with the same answer the highest represents it.
         same = [p for p in near if not self.differ(p.point, first.point)]
         peaks = [replace(max(same, key=lambda p: p.logp), role=Role.AS_LABELLED)]
         for peak in sorted(found, key=lambda p: -p.logp):
@@ -269,56 +269,56 @@ class Evidence:
 
     @property
     def _searched(self) -> list[Parameters]:
-        """Modes of the weak density from starts that know nothing of the fit."""
-        with warnings.catch_warnings():  # about the orientation, which the fit has settled itself
+        """Modes of the weak density from starts that do not depend on the fit."""
+        with warnings.catch_warnings():  # warnings of the orientation, which the fit decides
             warnings.simplefilter("ignore", LepuWarning)
             found = fit_map(
                 self.weak.spec,
-                self.weak.data.evenly(SEARCH_ROWS),  # the modes are climbed again on all
+                self.weak.data.evenly(SEARCH_ROWS),  # the modes are then refined on all rows
                 self.weak.priors,
-                n_starts=4,  # besides these, the fit's own modes are climbed
+                n_starts=4,  # the fit's own modes are further starts
                 rng=np.random.default_rng(0),
             )
         points = [m.point for m in found.modes if m.role != "divergent"][:3]
         return points if self.symmetric else points + [p.swap() for p in points[:1]]
 
     def mirrored(self, peak: Peak, role: Role = Role.OTHER) -> Peak:
-        """The same mode with t and s swapped, where that leaves the weak density as it is."""
+        """The mode with t and s swapped, for a symmetric weak density."""
         z = self.weak.swap(peak.z)
         return Peak(role, z, peak.logp, self.weak.unpack(z))
 
     @cached_property
     def _sampled(self) -> Array:
-        """Rows enough to see how far two answers are apart."""
+        """Some of the rows, enough to compare two answers."""
         return self.weak.data.evenly(SEARCH_ROWS).X
 
     def differ(self, one: Parameters, other: Parameters) -> bool:
-        """Whether two points say materially different things about t."""
+        """Whether t differs materially between two points."""
         X = self._sampled
         return bool(np.sqrt(np.mean((one.t(X) - other.t(X)) ** 2)) > MATERIAL)
 
     def _role(self, point: Parameters, first: Parameters) -> Role:
-        """Exchanged where the factors without guesses and lapses are nearer swapped."""
+        """Swapped if the factors, without guesses and lapses, are nearer to ``first`` swapped."""
         X, plain = self._sampled, np.array([-np.inf, -np.inf, 0.0])
         here, there = (replace(p, log_w=plain) for p in (point, first))
         swapped = distance(here.swap(), there, X) < distance(here, there, X)
         return Role.EXCHANGED if swapped else Role.OTHER
 
-    # What the checks judge, each computed once ----------------------------------------------------
+    # Quantities of the checks, each computed once -------------------------------------------------
 
     @cached_property
     def bend(self) -> Bend | None:
-        """A straight against a learned class."""
+        """The comparison of a straight with a learned class."""
         return None if self.data.is_sparse else measure_bend(self)
 
     @cached_property
     def profile(self) -> pd.DataFrame | None:
-        """Log likelihood of the class prior, everything else at its best."""
+        """Profile log likelihood of the class prior."""
         return trace_profile(self) if self.one_and_small else None
 
     @cached_property
     def likelihood_range(self) -> tuple[float, float] | None:
-        """The likelihood's own range of π, the orientation given."""
+        """The likelihood's own range of π, given the orientation."""
         return None if self.profile is None else likelihood_range(self.profile)
 
     @cached_property
@@ -328,7 +328,7 @@ class Evidence:
 
     @cached_property
     def forms(self) -> FormRange | None:
-        """The class prior over other models that predict the labels as well, or better."""
+        """The class prior over other models that predict the labels as well or better."""
         if self.data.is_sparse or not (self.several or self.small):
             return None
         choice, bend = self.fit.choice, self.bend
@@ -338,7 +338,7 @@ class Evidence:
         if found is None:
             return None
         low, high = found.low, found.high
-        if refuted(self):  # then the model that is not is to go by too
+        if refuted(self):  # then π of the better rival counts too
             best = self.rivals[1]
             low = min(low, best.pi - 2 * best.pi_sd)
             high = max(high, best.pi + 2 * best.pi_sd)
@@ -354,7 +354,7 @@ class Evidence:
 
     @cached_property
     def figures(self) -> pd.DataFrame | None:
-        """Figures that decide nothing: index figure, columns value and meaning."""
+        """Figures without a threshold: index figure, columns value and meaning."""
         if self.data.is_sparse:
             return None
         rows: dict[str, tuple[float, str]] = {}
@@ -375,16 +375,16 @@ class Evidence:
                 if name == "pi" or found["prior"] >= 0.05:  # the threshold of ArviZ
                     meaning = "above .05, it moves with the weight of its prior"
                     if found.min() >= 0.05:
-                        meaning += ", and the labels pull it elsewhere"
+                        meaning += ", and the labels pull it away from the prior"
                     rows[f"prior sensitivity of {name}"] = found["prior"], meaning
         if self.one_and_small:
-            rows["sd of pi"] = sd_pi(self), "the orientation of the factors given"
+            rows["sd of pi"] = sd_pi(self), "given the orientation of the factors"
         table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "meaning"])
         return table.rename_axis("figure").astype({"value": float})
 
 
 def evidence_of(fit: "Fit") -> Evidence:
-    """The evidence of a fit, kept with it: what one check finds, no other finds again."""
+    """The evidence of a fit, cached with it, so that the checks share their computations."""
     kept = vars(fit).setdefault("_evidence", Evidence(fit))
     assert isinstance(kept, Evidence)
     return kept

@@ -1,21 +1,22 @@
-r"""How far the form carries the answer: π under other models that predict the labels as well.
+r"""How much π depends on the form of the model: π under alternative models with the same fit.
 
-Every alternative is the row formula at a point of its flat order, :math:`E z + \text{offset}`,
+Every alternative is the row formula at parameters in flat order, :math:`E z + \text{offset}`,
 
 .. math:: L_i = \sum_k w_{ik}\, L_i(\theta_k), \qquad t = \kappa F(a \cdot x + b),
 
-refitted from the answer at hand under the weak ridge. The class gets other links F and a ceiling κ
-below one; marks may be false at a small rate; and s may follow the class's own score where the
-model keeps columns out of it, or be lower for doubtful positives, at the same h.
+refitted from the fitted parameters under the weak ridge. The class gets other links F or a ceiling
+κ below one. Marks may be false at a small rate. Where the model keeps columns out of s, s may
+follow the class's own score, or be lower for doubtful positives at the same h.
 
-Several annotators are taken to mark independently given x and the class. Other forms of marking:
-rows that are harder for all of them (more positives are missed by all), one who copies another or
-skips rows that another one marked, marks at random, and for constant propensities slopes and a rise
-with the class's own score. Labels of two annotators hardly tell these apart, those of many do.
+The fitted model assumes that several annotators mark independently given x and the class. The
+alternatives are: rows that are harder for all annotators (so that all miss more positives), an
+annotator who copies another one or skips rows that another one marked, marks at random, and, for
+constant propensities, slopes and a rise with the class's own score. Labels of two annotators hardly
+distinguish these forms; labels of many do.
 
 Models whose log likelihood lies within 4 units of the best predict the labels as well. The range of
-π over them, widened to the ends of the usual likelihood set, is the *form range*. Of a posterior it
-also holds its interval, moved by what each form moves π.
+π over them, widened to the ends of the usual likelihood set, is the *form range*. For a posterior
+it also covers the interval, shifted by the change of π under each form.
 """
 
 from collections.abc import Callable, Sequence
@@ -74,16 +75,16 @@ if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
 AS_WELL = 4.0  # log-likelihood units within which two models predict the labels alike
-TOP = 100  # rows that somebody looks through in a sitting
-SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
-SPREAD = 5.0  # times as many missed positives at the upper end: the total is not known then
+TOP = 100  # rows that somebody reviews in one sitting
+SAME_ROWS = 0.5  # share of common first rows below which two forms disagree about whom to review
+SPREAD = 5.0  # ratio of upper to lower end of the missed positives; above it the total is unknown
 FORM_RANGE = "form range"
 
 # One alternative, refitted --------------------------------------------------------------------
 
 MAX_CELLS = 20_000  # labels; beyond, models are refitted to an evenly spaced part of the rows
-LARGEST = 12.0  # log-odds of a rate at the start: beyond, it has no slope
-# Slopes of a link against those of the logistic one for about the same curve.
+LARGEST = 12.0  # log-odds of a rate at the start; beyond, its gradient vanishes
+# Slopes of a link relative to the logistic one, for about the same curve.
 LINK_SCALES = {"probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
 # The parts of a mixture: rows, logarithm of their share, what is added to every β.
 Parts = list[tuple[Rows, Array | float, float]]
@@ -93,10 +94,11 @@ Parts = list[tuple[Rows, Array | float, float]]
 class Form:
     """One alternative to the fitted model.
 
-    ``false_marks`` is the rate of marks on negative rows, None where every annotator's is
-    estimated; ``rise`` by how much the log odds of s rise with one sd of the class's predictor, by
-    the columns that the model keeps out of s. With a ``floor``, s = floor + (1 - 2 floor) t.
-    ``slopes`` lets the columns of the class enter every s, and ``parts`` makes the rows a mixture.
+    ``false_marks`` is the rate of marks on negative rows, None if it is estimated for every
+    annotator. ``rise`` is the change of the log odds of s for one sd of the class's predictor,
+    through the columns that the model keeps out of s. With a ``floor``, s is
+    floor + (1 - 2 floor) t. ``slopes`` lets the columns of the class enter every s, and ``parts``
+    makes the rows a mixture.
     """
 
     name: str
@@ -109,12 +111,14 @@ class Form:
 
 
 def shifted(shifts: Array, shares: Array) -> Callable[[Rows], Parts]:
-    """What all annotators' log odds of marking a row have in common, and how often."""
+    """Parts of a mixture that shift the log odds of marking of all annotators, with their shares."""
     return lambda rows: [(rows, np.log(w), u) for u, w in zip(shifts, shares, strict=True)]
 
 
 def dependent(j: int, other: int, part: float, *, skips: bool) -> Callable[[Rows], Parts]:
-    """Annotator j copies another one on a part of the rows, or skips a part of those he marked."""
+    """Annotator j copies another one on a part of the rows, or skips a part of the rows that the
+    other one marked.
+    """
 
     def parts(rows: Rows) -> Parts:
         both = (rows.labels[j] >= 0) & (rows.labels[other] >= 0)
@@ -133,7 +137,7 @@ def dependent(j: int, other: int, part: float, *, skips: bool) -> Callable[[Rows
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows on standardised columns, the curves, and the answer at hand.
+    """Rows on standardised columns, the curves, and the parameters at which refits start.
 
     ``free_rates`` are the coordinates of the propensity's rates that are refitted.
     """
@@ -155,20 +159,20 @@ class Problem:
         # Guesses and lapses of several annotators are kept as fitted.
         free = () if data.n_annotators > 1 else propensity.coordinate_rates
         if not propensity.has_predictor:
-            # At s = 1 its log-odds have no slope to start from.
+            # At s = 1 the gradient of its log-odds vanishes, so the start is below 1.
             s = np.clip(point.s(rows.X[:1])[..., 0], 1e-6, 0.98)
             point = replace(point, alpha=0 * point.alpha, beta=logit(s), log_w=CERTAIN_LINK)
             mask, free, link = mask & False, (), LOGISTIC
         return cls(rows, link, point.of_class, data.class_mask, mask, free, point.point)
 
     def swapped(self) -> "Problem":
-        """The same with t and s swapped in the start."""
+        """The same problem with t and s swapped at the start."""
         at = self.start
         start = make_point(a=at.alpha[0], b=at.beta[0], alpha=at.a, beta=at.b, rates=at.rates)
         return replace(self, start=start)
 
     def refit(self, form: Form, z: Array | None = None) -> "Refit":
-        """The mode next to the answer at hand, or to other coordinates."""
+        """The mode next to the start, or to other coordinates."""
         found = Refit.of(self, form)
         start = found.z if z is None else z
         root = found.units(start)
@@ -177,19 +181,19 @@ class Problem:
             value, grad = found.loss(start + root @ u)
             return value, root.T @ grad
 
-        # A refit starts at a good answer: a bound for forms without a maximum.
+        # A refit starts near its mode; the bound is for forms without a maximum.
         first, options = np.zeros(len(start)), {"maxiter": 200}
         best = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
         return replace(found, z=start + root @ best.x)
 
     def refit_all(self, groups: Sequence[Sequence[Form]]) -> list["Refit"]:
-        """All forms; in a group each starts from the one before."""
+        """Refit all forms; in a group each starts from the mode of the one before."""
         refits = []
         for forms in groups:
             group: list[Refit] = []
             for form in forms:
                 group.append(self.refit(form, group[-1].z if group else None))
-                # A rate of false marks that makes a form worse makes it worse still when higher.
+                # If a rate of false marks makes a form worse, a higher rate makes it worse still.
                 if form.false_marks and group[-1].loglik < group[-2].loglik - AS_WELL:
                     break
             refits += group
@@ -215,7 +219,7 @@ class Refit:
 
     @classmethod
     def of(cls, problem: Problem, form: Form) -> "Refit":
-        """The form at the answer at hand."""
+        """The form with the start as its coordinates."""
         rows, start = problem.rows, problem.start
         to, at_hand = (LINK_SCALES.get(f.of_class.link.name, 1.0) for f in (form, problem))
         where, scale = flat_order(rows), to / at_hand
@@ -261,7 +265,7 @@ class Refit:
         return make_point(a=at.a, b=at.b, alpha=at.alpha, beta=at.beta, epsilon=epsilon, **both)
 
     def mixed(self, z: Array) -> tuple[Array, list[tuple[Rows, Point, Array]], Array]:
-        """Log likelihood of the rows, the parts with their posterior shares, P(y=1 | labels)."""
+        """Log likelihood of the rows, parts with their posterior shares, and P(y=1 | labels)."""
         point, parts, found = self.point(z), self.form.parts or shifted(np.zeros(1), np.ones(1)), []
         for rows, log_share, shift in parts(self.rows):
             at = point._replace(beta=point.beta + shift)
@@ -288,7 +292,7 @@ class Refit:
         return 0.5 * float(self.precision @ z**2) - value, self.precision * z - self.E.T @ grad
 
     def units(self, z: Array) -> Array:
-        """Steps of about curvature one; of several annotators the coordinates themselves."""
+        """Units in which the curvature is about one; for several annotators the coordinates."""
         if len(self.rows.labels) > 1:
             return np.eye(len(z))
         # Of many rows every k-th: the units need the shape of the curvature only.
@@ -304,7 +308,7 @@ class Refit:
 
     @cached_property
     def found(self) -> tuple[Array, list[tuple[Rows, Point, Array]], Array]:
-        """The rows at the mode, as `mixed` has them."""
+        """The result of `mixed` at the mode."""
         return self.mixed(self.z)
 
     @property
@@ -350,10 +354,10 @@ class Refit:
         return delta_sd(total, self.E.T @ slope / w.sum())
 
     def doubtful(self) -> dict[str, Any]:
-        """The same h, of another class and propensity.
+        """Figures of a model with the same h but another class and propensity.
 
-        With twice the odds of t and s lowered by as much, s t stays what it is at every row: the
-        clearest positives are marked as the model says, doubtful ones down to half as often.
+        The odds of t are doubled, and s is lowered so that s t stays the same at every row. Clear
+        positives are then marked as often as in the model, doubtful ones down to half as often.
         """
         own, curve, unlabelled = self.figures(), self.form.of_class, self.rows.labels[0] == 0
         t, more = curve.value(self.score), expit(curve.log_odds(self.score) + np.log(2))
@@ -375,15 +379,15 @@ SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of be
 HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
 SKIPPED = (0.25, 0.5, 0.8, 0.95)  # shares of the rows marked by another one that an annotator skips
 COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
-FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
+FEW = 2.5  # with fewer labels per row, a shared difficulty looks like another link of the class
 
-Groups = list[list[Form]]  # in a group each form is a little further from the fitted one
+Groups = list[list[Form]]  # the forms of a group are ordered by their distance from the fitted one
 
 
 def list_forms(own: Form, *, kept_out: bool) -> Groups:
-    """All forms of one annotator, the fitted one first (``kept_out``: columns of t not in s).
+    """All forms for one annotator, the fitted one first (``kept_out``: some columns are not in s).
 
-    Those with more and more false marks stand together.
+    Forms that differ only in the rate of false marks are one group, with rising rates.
     """
     curve = own.of_class
     shapes = [own, *other_links(curve)]
@@ -399,24 +403,24 @@ def list_forms(own: Form, *, kept_out: bool) -> Groups:
 
 
 def other_links(own: Factor, ending: str = "") -> list[Form]:
-    """The links that the class does not have."""
+    """Forms with the links that the class does not have."""
     return [Form(name + ending, curve) for name, curve in CURVES.items() if curve is not own]
 
 
 def rising(own: Factor, k: float) -> Form:
-    """Clear cases are marked more readily."""
+    """The form in which clear cases are marked more readily."""
     return Form(f"s rises with t's score by {k:g} per sd", own, rise=k)
 
 
 def shared_difficulty(spread: float, curve: Factor, name: str = "") -> Form:
-    """A difficulty of this sd that all annotators share, by Gauss–Hermite quadrature."""
+    """Form with a normal difficulty that all annotators share, by Gauss–Hermite quadrature."""
     u, w = roots_hermitenorm(9)  # more nodes change π in the fourth digit
     name = name or f"shared difficulty {spread:g}, {curve.name} class"
     return Form(name, curve, parts=shifted(spread * u, w / w.sum()))
 
 
 def list_panel_forms(own: Form, problem: Problem, pair: tuple[int, int]) -> Groups:
-    """All forms of several annotators, the fitted one first; ``pair`` are those who agree most.
+    """All forms for several annotators, the fitted one first; ``pair`` are the two most alike.
 
     Where the fit has false marks, all forms have them.
     """
@@ -429,7 +433,7 @@ def list_panel_forms(own: Form, problem: Problem, pair: tuple[int, int]) -> Grou
     for order in (pair, pair[::-1]):
         for k in COPIED:
             forms.append(Form(f"{k:.0%} copied", curve, parts=dependent(*order, k, skips=False)))
-    if len(labels) < FEW:  # of many, no single one who skips rows moves π
+    if len(labels) < FEW:  # among many annotators, one who skips rows hardly changes π
         for j, i in permutations(range(len(labels)), 2):
             for k in SKIPPED:
                 name = f"{j + 1} skips {k:.0%} of the rows marked by {i + 1}"
@@ -449,7 +453,7 @@ def list_panel_forms(own: Form, problem: Problem, pair: tuple[int, int]) -> Grou
 def refit_forms(
     problem: Problem, *, kept_out: bool = False, false_marks: bool = False
 ) -> list[Refit]:
-    """All forms, the fitted one first: each climbs from where that one ends."""
+    """Refit all forms. The fitted form comes first; the others start at its mode."""
     several = len(problem.rows.labels) > 1
     name = INDEPENDENT if several else problem.of_class.name
     own = Form(name, problem.of_class, false_marks=None if false_marks else 0.0)
@@ -480,12 +484,12 @@ WIDE = 1.96  # standard errors to either side
 
 @dataclass(frozen=True, eq=False)
 class FormRange:
-    """The class prior over all models that predict the labels as well, from low to high.
+    """The range of the class prior over all models that predict the labels as well.
 
     ``table`` has a row per form, the fitted one first: below (log-likelihood units below the best
-    form; of several annotators one more for every parameter more), pi, c, kept, top (share of the
-    100 unlabelled rows most likely to be positive that are the same), of several sd (of pi).
-    ``missed`` has P(y=1 | x, l=0) by every form kept, of the ``rows`` used.
+    form; with several annotators plus one for every additional parameter), pi, c, kept, top (share
+    of the 100 unlabelled rows most likely to be positive that both forms have), and for several
+    annotators sd (of pi). ``missed`` is P(y=1 | x, l=0) of the ``rows`` used, for every form kept.
     """
 
     table: pd.DataFrame
@@ -493,9 +497,9 @@ class FormRange:
     high: float
     rows: int
     missed: Array
-    moved: bool = False  # whether π is estimated where the likelihood of no form has it
-    # By how much the likelihood prefers this orientation to the other, false marks allowed.
-    naming_gap: float = np.inf
+    moved: bool = False  # whether the estimate of π lies outside the ranges of all forms
+    # Log-likelihood units by which this orientation fits better if marks may be false.
+    orientation_gap: float = np.inf
 
     @property
     def kept(self) -> pd.DataFrame:
@@ -504,12 +508,12 @@ class FormRange:
 
     @property
     def own_gap(self) -> float:
-        """How far the fitted model's own form lies below the best one."""
+        """Log-likelihood units by which the fitted form lies below the best one."""
         return float(self.table["below"].iloc[0])
 
     @property
     def same(self) -> float:
-        """Least share of the first rows that a form kept has in common with the fitted one."""
+        """Smallest share of the first rows that a kept form has in common with the fitted one."""
         return float(self.kept["top"].min())
 
 
@@ -547,14 +551,14 @@ def form_range(evidence: "Evidence", more: Sequence[float]) -> FormRange | None:
     table = compared(refits, *doubtful)
     kept = table[table["kept"]]
     if several:
-        # The refits have a weak ridge instead of the fit's priors: the fit's own answer counts too.
+        # The refits have a weak ridge instead of the fit's priors, so the fit's interval is added.
         low, high = interval(fit.pi_draws)
         low = min(low, *more, float((kept["pi"] - WIDE * kept["sd"]).min()))
         high = max(high, *more, float((kept["pi"] + WIDE * kept["sd"]).max()))
     else:
         # The fitted form with and without false marks.
         like_own = [r for r in refits if r.form.name.split(",")[0] == refits[0].form.name]
-        gap = max(r.loglik for r in like_own) - _other_naming(evidence, problem)
+        gap = max(r.loglik for r in like_own) - _other_orientation(evidence, problem)
         assert ends is not None
         pi, of_forms = share_positive(evidence.peaks[0].point, evidence.weak.data), kept["pi"]
         lowest, highest = min([*of_forms, *more]), max([*of_forms, *more])
@@ -566,7 +570,7 @@ def form_range(evidence: "Evidence", more: Sequence[float]) -> FormRange | None:
             reach = WIDE * evidence.local.sd()
             low, high = min(low, evidence.pi - reach), max(high, evidence.pi + reach)
         else:
-            shifts, own = of_forms - of_forms.iloc[0], interval(evidence.pi_given_naming)
+            shifts, own = of_forms - of_forms.iloc[0], interval(evidence.pi_given_orientation)
             low = min(low, own[0] + float(shifts.min()))
             high = max(high, own[1] + float(shifts.max()))
     missed, rows = np.stack(kept["missed"].tolist()), len(problem.rows.X)
@@ -575,9 +579,9 @@ def form_range(evidence: "Evidence", more: Sequence[float]) -> FormRange | None:
 
 
 def given_range(data: PUData) -> tuple[float, float]:
-    """π by the figures from outside, two standard errors to each side: c is the marked share of π.
+    """Range of π from external figures, two standard errors to each side.
 
-    Several annotators, and false marks, leave no such link between c and π.
+    A figure of c gives π = P(l=1) / c, except with several annotators or false marks.
     """
     (pi, error), (c, its_error) = data.outside
     ends = [(pi - WIDE * error, pi + WIDE * error)]
@@ -589,7 +593,7 @@ def given_range(data: PUData) -> tuple[float, float]:
 
 
 def middle_of(evidence: "Evidence") -> Parameters:
-    """Medians of the draws: a few wild ones of an approximation would carry the means away."""
+    """Medians of the draws; means would depend on outliers of an approximation."""
     draws = evidence.fit.draws
     arrays = {name: getattr(draws, name) for name in ARRAYS}
     middle = {name: np.median(v, axis=0) for name, v in arrays.items() if v is not None}
@@ -597,23 +601,23 @@ def middle_of(evidence: "Evidence") -> Parameters:
     return evidence.standardised(replace(draws, **middle, pooling={}))
 
 
-def _other_naming(evidence: "Evidence", problem: Problem) -> float:
+def _other_orientation(evidence: "Evidence", problem: Problem) -> float:
     """Highest log likelihood with t and s swapped, false marks allowed; -inf without one.
 
-    False marks leave a floor below h, and a floor is what tells the annotator (his guesses) from
-    the class: without this the fitted form may call the annotator the class, and be sure of it.
+    False marks give h a floor. The fitted model attributes a floor to the annotator's guesses and
+    identifies the annotator by it, so it may swap class and annotator with false certainty.
     """
     fit = evidence.fit
     if evidence.symmetric or not fit.density.can_exchange or evidence.data.n_audited:
         return -np.inf
-    if fit.orientation.settled_by == "priors":  # signs name the factors, not the floor
+    if fit.orientation.settled_by == "priors":  # the orientation does not rest on the floor
         return -np.inf
     other, found, X = problem.swapped(), [-np.inf], problem.rows.X
     for rate in (0.0, *FALSE_MARKS):
         refit = other.refit(Form("", problem.of_class, false_marks=rate))
         slopes = other.start.a, other.start.alpha[0]
         here, there = (np.corrcoef(refit.score, X @ a)[0, 1] for a in slopes)
-        if here > there:  # the refit did not find its way back
+        if here > there:  # the refit has stayed in the swapped orientation
             found.append(refit.loglik)
     return max(found)
 
@@ -621,9 +625,9 @@ def _other_naming(evidence: "Evidence", problem: Problem) -> float:
 # Checks ---------------------------------------------------------------------------------------
 
 LEVEL_REMEDY = (
-    "Audit some unlabelled rows (y=), have several annotators look at the same rows "
-    "(one column of l each), name a column that enters only one factor, or bring a class prior "
-    "known from elsewhere (class_prior=)."
+    "Audit some unlabelled rows (y=), have several annotators label the same rows "
+    "(one column of l each), give a column that enters only one factor, or give an external "
+    "class prior (class_prior=)."
 )
 TOO_ALIKE = (
     "Some positives are harder for everybody than x tells, or annotators copied each other: π "
@@ -636,7 +640,7 @@ REMEDY_OF_FORM = {
 
 
 def check_forms(evidence: "Evidence") -> list[Check]:
-    """Whether π stays where it is under other forms, and whether the fitted form is among them."""
+    """Whether π is about the same under other forms, and whether the fitted form fits well."""
     found, several = evidence.forms, evidence.several
     width: dict[str, Any] = {"bears_on": (Aspect.LEVEL,), "needs": "passed"}
     if found is None:
@@ -645,8 +649,8 @@ def check_forms(evidence: "Evidence") -> list[Check]:
         why = evidence.too_large.rstrip(".")
         if evidence.fit.spec.false_marks:
             why = "False marks are fitted, and other forms are tried without them"
-        width["consequence"] = "how far its form carries it was not computed"
-        text = f"{why}: how far the form carries π is not known."
+        width["consequence"] = "it was not computed how far it depends on the form"
+        text = f"{why}: how far π depends on the form is not known."
         return [Check(FORM_RANGE, "not computed", text=text, **width)]
     kept, bounds = found.kept, relative(FORM_WIDTH, evidence.pi)
     what, best = "forms of marking" if several else "forms", str(found.table["below"].idxmin())
@@ -663,16 +667,14 @@ def check_forms(evidence: "Evidence") -> list[Check]:
     text += f" In rows: {few:.0f} to {many:.0f} missed positives." if wide else ""
     width["consequence"] = f"{what} that predict the labels as well disagree about it"
     if found.moved:
-        text += (
-            f" The penalty or prior put the estimate, {share(evidence.pi)}, where no form has it."
-        )
-        moved = "the penalty or prior of this fit moved it out of what the labels leave"
+        text += f" The penalty or prior moved the estimate, {share(evidence.pi)}, away from all of them."
+        moved = "the penalty or prior of this fit moved it out of the range that the labels allow"
         width["consequence"] = moved
     remedy = TOO_ALIKE if several else LEVEL_REMEDY
     how: dict[str, Any] = {"threshold": "width of π {}", "status": status} | width
     checks = [graded(FORM_RANGE, found.high - found.low, bounds, text, remedy, **how)]
 
-    name, remedy = "form of h", "Fit the form that the labels prefer, or read π as its range."
+    name, remedy = "form of h", "Fit the form that the labels prefer, or quote the range of π."
     consequence = "another form of t predicts the labels better"
     if several:
         name, remedy = "form of marking", REMEDY_OF_FORM.get(best, TOO_ALIKE)
@@ -692,29 +694,29 @@ def check_forms(evidence: "Evidence") -> list[Check]:
     )
     if several:
         return checks
-    gap = found.naming_gap
+    gap = found.orientation_gap
     if np.isfinite(gap):
-        text = f"If some marks were false, the factors exchanged would be {worse(gap)}."
+        text = f"If some marks were false, the model with t and s swapped would be {worse(gap)}."
         remedy = (
-            "Audit some rows (y=), labelled ones among them, or name a column that enters only "
-            "one factor: where marks are false, labels alone may name the factors wrongly."
+            "Audit some rows (y=), labelled ones among them, or give a column that enters only "
+            "one factor: where marks are false, labels alone may swap the factors."
         )
         how = {"bears_on": (Aspect.ORIENTATION,), "needs": "passed"}
-        how["consequence"] = "with some false marks the labels would name the factors the other way"
+        how["consequence"] = "with some false marks the labels would prefer the factors swapped"
         checks.append(graded("orientation with false marks", gap, MODE_GAP, text, remedy, **how))
     return checks
 
 
-RECAPTURES = (50.0, 10.0)  # rows labelled by two or more: relative error of a count about 1/sqrt
-MATERIAL = 0.05  # share of the evidence from which another mode matters
+RECAPTURES = (50.0, 10.0)  # n rows labelled twice: a count has a relative error of about 1/sqrt(n)
+MATERIAL = 0.05  # posterior weight from which another mode matters
 SHARED_REMEDY = (
-    "Show more rows to two annotators or more, audit some unlabelled rows (y=), or name a column "
+    "Show more rows to two annotators or more, audit some unlabelled rows (y=), or give a column "
     "that enters only one factor."
 )
 
 
 def check_overlap(evidence: "Evidence") -> list[Check]:
-    """How many rows two annotators marked, which shows how many were missed; other modes."""
+    """Whether two annotators marked enough rows in common to estimate the missed ones; modes."""
     data, spec = evidence.data, evidence.fit.spec
     if not evidence.several:
         return []
@@ -741,8 +743,9 @@ def check_overlap(evidence: "Evidence") -> list[Check]:
         "modes",
         passed_if(other < MATERIAL),
         other,
-        f"other modes hold less than {MATERIAL:.0%} of the evidence",
-        f"Modes other than the sampled one hold {other:.1%} of the evidence (Gaussian at each).",
+        f"other modes have less than {MATERIAL:.0%} of the posterior weight",
+        f"Modes other than the sampled one have {other:.1%} of the posterior weight (by Laplace's "
+        "method).",
         SHARED_REMEDY,
         (Aspect.ORIENTATION, Aspect.LEVEL),
         "weak",
@@ -755,7 +758,7 @@ def check_overlap(evidence: "Evidence") -> list[Check]:
 
 
 def missed_between(data: PUData, low: float, high: float) -> tuple[float, float]:
-    """A range of π as numbers of missed positives among the open rows, by their weights."""
+    """A range of π as numbers of missed positives among the open rows, counted by weight."""
     weights = data.kind_weights
     known, most = weights[[RowKind.LABELLED, RowKind.MISSED]].sum(), weights[RowKind.UNLABELLED]
     few, many = (min(max(pi * weights.sum() - known, 0.0), most) for pi in (low, high))

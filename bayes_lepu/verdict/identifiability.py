@@ -1,4 +1,4 @@
-"""All checks in order, and what they amount to: a level, a sentence, and what carries it."""
+"""The verdict: all checks in order, the level, a sentence, and the assumptions it rests on."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from bayes_lepu.links import RowKind
 from bayes_lepu.rows.sparse_matrices import as_dense
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict import forms, labels, rivals, separation
-from bayes_lepu.verdict.class_prior import prior_speaks
+from bayes_lepu.verdict.class_prior import prior_dominates
 from bayes_lepu.verdict.evidence import MAX_DIM, Evidence, evidence_of
 from bayes_lepu.verdict.records import ROUNDING, Aspect, Check, Identifiability, settled
 
@@ -36,9 +36,9 @@ CHECKS: list[Callable[[Evidence], Iterable[Check]]] = [
 
 
 @stops_at_once
-@np.errstate(all="ignore")  # what is not finite is judged as such, below
+@np.errstate(all="ignore")  # the checks handle values that are not finite
 def diagnose(fit: "Fit") -> Identifiability:
-    """What these data can and cannot say: run the checks that apply and form the verdict.
+    """What these data identify: run the checks that apply and form the verdict.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def diagnose(fit: "Fit") -> Identifiability:
         fit = replace(fit, data=replace(fit.data, X=as_dense(fit.data.X)))
     evidence = evidence_of(fit)
     checks = [found for check in CHECKS for found in check(evidence)]
-    _ = evidence.figures  # for who shows the verdict
+    _ = evidence.figures  # computed now, so that showing the verdict is instant
     audits = audited_range(evidence, checks)
     by_audits = audits is not None and give_total(evidence, audits)
     level = choose_level(checks, by_audits=by_audits)
@@ -81,7 +81,7 @@ def diagnose(fit: "Fit") -> Identifiability:
 
 Ends = tuple[float, float]
 BY_AUDITS = "rows audited at random"
-# What names the factors where neither a rule nor the priors do, as an assumption.
+# The assumption that determines the orientation where neither a rule nor the priors do.
 NAMED_BY = {
     "density": "the lower asymptote γ belongs to the annotator, not to the class",
     "columns": "columns kept out of one factor",
@@ -90,7 +90,7 @@ NAMED_BY = {
 
 
 def choose_level(checks: Sequence[Check], *, by_audits: bool = False) -> int:
-    """The best level that the checks support, or random audits for the total."""
+    """The best level that the checks support; random audits can support the total instead."""
     if not settled(checks, Aspect.RANKING):
         return 4
     if not settled(checks, Aspect.ORIENTATION):
@@ -100,14 +100,14 @@ def choose_level(checks: Sequence[Check], *, by_audits: bool = False) -> int:
 
 
 def level_is_known(checks: Sequence[Check]) -> bool:
-    """Whether π is determined, the orientation given."""
+    """Whether π is identified, given the orientation."""
     return settled(checks, Aspect.LEVEL) and settled(checks, Aspect.LABELS)
 
 
 def audited_range(evidence: Evidence, checks: Iterable[Check]) -> Ends | None:
-    """π by random audits whatever the model, two standard errors to each side.
+    """Range of π by random audits alone, two standard errors to each side.
 
-    None without them, and where they do not look like a random part of the unlabelled rows.
+    None without such audits, and if they do not look like a random part of the unlabelled rows.
     """
     unlike = any(c.name == labels.NOT_RANDOM and c.open for c in checks)
     if evidence.fit.options.audits != "random" or unlike:
@@ -125,9 +125,9 @@ def give_total(evidence: Evidence, audits: Ends) -> bool:
 def pi_range(
     evidence: Evidence, checks: Iterable[Check], audits: Ends | None, level: int
 ) -> Ends | None:
-    """π over all models that predict the labels as well, as far as random audits allow them.
+    """Range of π over all models that predict the labels as well, limited by random audits.
 
-    Where nothing but h is identified, every positive may have been marked.
+    At level 4 the range starts at the share of known positives: every positive may be marked.
     """
     if evidence.forms is None:
         return None
@@ -136,7 +136,7 @@ def pi_range(
         about = {Aspect.RANKING, Aspect.LEVEL, Aspect.LABELS}
         against = [c for c in checks if c.open and about & set(c.bears_on)]
         inside = max(low, audits[0]), min(high, audits[1])
-        # Models that the labels contradict do not narrow what the audits say.
+        # Models that the labels contradict do not narrow the range of the audits.
         contradicted = any(c.name != forms.FORM_RANGE for c in against)
         low, high = audits if contradicted or inside[0] >= inside[1] else inside
     own, weights = float(np.mean(evidence.pi_draws)), evidence.fit.data.kind_weights
@@ -150,18 +150,18 @@ def pi_range(
 def carriers(
     evidence: Evidence, checks: Sequence[Check], level: int, *, by_audits: bool
 ) -> tuple[str, ...]:
-    """Which assumptions the conclusion rests on."""
+    """The assumptions that the verdict rests on."""
     fit, several, found = evidence.fit, evidence.several, []
     if level < 4:
         found.append("data" if level_is_known(checks) else "data (the ranking, not π)")
     if several:
         found.append("annotators independent given x and y")
-    # Without rows audited at random the level of π is read from the form.
+    # Without rows audited at random the level of π rests on the form.
     found.append(BY_AUDITS if by_audits else "parametric form")
     if not evidence.data.is_closed:
         found.append("knowledge from outside")
-    signs, ends = separation.named_by_signs(evidence), evidence.likelihood_range
-    pi, by_prior = float(np.mean(evidence.pi_given_naming)), signs or prior_speaks(evidence)
+    signs, ends = separation.oriented_by_signs(evidence), evidence.likelihood_range
+    pi, by_prior = float(np.mean(evidence.pi_given_orientation)), signs or prior_dominates(evidence)
     if ends is not None and not ends[0] - ROUNDING <= pi <= ends[1] + ROUNDING:
         by_prior = True
     if evidence.symmetric and fit.orientation.rule != "none" and not signs:
@@ -182,14 +182,14 @@ def carriers(
 
 
 def reasons(checks: Iterable[Check], *aspects: Aspect) -> list[str]:
-    """What leaves these aspects open, in words, each once, aspect by aspect."""
+    """Why these aspects are open, in words, in the order of the aspects and without repeats."""
     found = [c.consequence for a in aspects for c in checks if c.open and a in c.bears_on]
     return list(dict.fromkeys(reason for reason in found if reason))
 
 
 def sentence(evidence: Evidence, checks: Sequence[Check], level: int) -> str:
-    """What the level means here."""
-    several, by_signs = evidence.several, separation.named_by_signs(evidence)
+    """The level of this fit in one sentence."""
+    several, by_signs = evidence.several, separation.oriented_by_signs(evidence)
     signs = " given the signs of the slopes in the priors" if by_signs else ""
     if level == 1:
         if not level_is_known(checks):
@@ -205,7 +205,7 @@ def sentence(evidence: Evidence, checks: Sequence[Check], level: int) -> str:
         return f"Only h = s·t is identified: {why[0]}."
     if level == 2:
         why = reasons(checks, Aspect.LABELS, Aspect.COMPUTATION, Aspect.LEVEL)
-        # Of several annotators all reasons: some make π too low and some too high.
+        # With several annotators all reasons are shown: some bias π down and some up.
         shown = "; ".join(why if several else why[:1])
         return f"The ranking by t is separable{signs}, its level is not{shown and ': '}{shown}."
     rule, why_open = evidence.fit.orientation.rule, "the data do not identify it"

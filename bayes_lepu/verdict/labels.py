@@ -1,16 +1,16 @@
-r"""Do the labels look as the model says, and do they agree with audits and with outside knowledge.
+r"""Whether the labels agree with the model, with audited classes and with external figures.
 
-Label rates by score see h only. A model can pass and still leave t and s wide open; one that fails
-has the wrong h, and nothing built on it can be trusted.
+Label rates by score check h only. A model that passes can still leave t and s unidentified. A model
+that fails has the wrong h, so its t and s cannot be trusted.
 
-An outside figure p̂ ± e of π (or c) is one more observation. How much the labels contradict it is
-the likelihood ratio between the best answer without it and the best answer with it,
+An external figure p̂ ± e of π (or c) is one more observation. The contradiction between it and the
+labels is measured by the likelihood ratio of the best fit without it to the best fit with it,
 
 .. math:: \Delta = \max_\theta \ell(\theta)
     - \max_\theta \{\ell(\theta) - \tfrac12 (\hat p - \pi(\theta))^2 / e^2\}
 
-under the weak density (of several annotators the fit's own, whose pooling they need); 2Δ follows a
-χ² with one degree of freedom if both are about the same thing.
+under the weak density (for several annotators under the fit's own density, because it has the
+pooling). If figure and labels agree, 2Δ follows a χ² with one degree of freedom.
 """
 
 import warnings
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
     from bayes_lepu.verdict.evidence import Evidence
 
-DRAWS = 500  # of which a mean over the posterior is good to a percent of its sd
-MAX_Z = 3.0  # the largest of ten bins gets there by chance in one fit of forty
+DRAWS = 500  # a posterior mean over so many has a standard error of a twentieth of the sd
+MAX_Z = 3.0  # exceeded by the largest of ten bins by chance in one fit of forty
 
 
 def scores(draws: Parameters, data: PUData) -> tuple[Array, Array]:
-    """Label probability and label of the rows; of several annotators, of one shown per row.
+    """Label probability and label of every row; with several annotators, of one of them per row.
 
-    The labels of one row share its class, and what they are compared with must be independent.
+    The labels of a row depend on its class, so two of them would not be independent.
     """
     some = draws.take(slice(None, None, max(1, draws.b.size // DRAWS)))
-    data = data.as_counted(20_000)  # beyond, every departure from h is significant, however small
+    data = data.as_counted(20_000)  # with more rows even a tiny departure from h is significant
     X, labels, shown = data.X, data.labels, data.shown
     if data.n_annotators == 1:
         return mean_by_row(some, Parameters.h, X), labels[:, 0].astype(float)
@@ -72,9 +72,9 @@ def label_rates(h: Array, l: Array) -> pd.DataFrame:
 
 
 def check_labels(evidence: "Evidence") -> list[Check]:
-    """Label rates by tenths of the score."""
+    """Check of the label rates by tenths of the score h."""
     draws, data = evidence.fit.draws, evidence.data
-    if evidence.fit.is_point and not evidence.several:  # as the model's form can, without penalties
+    if evidence.fit.is_point and not evidence.several:  # checks the form, not the penalty
         draws, data = evidence.peaks[0].point.take_flat(), evidence.weak.data
     table = label_rates(*scores(draws, data))
     worst = table["z"].abs().idxmax()
@@ -98,10 +98,10 @@ def check_labels(evidence: "Evidence") -> list[Check]:
 def agreement(fit: "Fit", tails: tuple[float, float]) -> pd.DataFrame:
     """Rows labelled by both of each pair, and by exactly 0, 1, ..., J: observed and expected.
 
-    Expected are counts of labels replicated from the posterior; a point estimate is replicated
-    many times as it is. Rows that nobody saw are left out.
+    The expected counts come from labels replicated from the posterior, or many times from a point
+    estimate. Rows that nobody saw are left out.
     """
-    data = fit.data.as_counted(50_000)  # beyond, every departure is significant, however small
+    data = fit.data.as_counted(50_000)  # with more rows even a tiny departure is significant
     shown, J, draws = data.shown, data.n_annotators, fit.draws
     rng = np.random.default_rng([fit.options.random_seed, 7])
 
@@ -129,7 +129,7 @@ def agreement(fit: "Fit", tails: tuple[float, float]) -> pd.DataFrame:
 
 
 def check_knowledge(evidence: "Evidence") -> list[Check]:
-    """Compare π or c known from outside with what the labels say without it."""
+    """Compare an external figure of π or c with the estimate from the labels alone."""
     data, fit = evidence.data, evidence.fit
     if data.is_closed or not evidence.small:
         return []
@@ -153,17 +153,17 @@ def check_knowledge(evidence: "Evidence") -> list[Check]:
         if known[i]
     )
     how: dict[str, Any] = {"bears_on": (Aspect.LEVEL,)}
-    how["consequence"] = "the labels contradict what is known from outside"
+    how["consequence"] = "the labels contradict the external figure"
     text, remedy = (
         f"{words[0].upper()}{words[1:]}.",
-        "Check the figure from outside, or the form of ",
+        "Check the external figure, or the form of ",
     )
     bounds = (LIKELIHOOD_DROP, 3.32)  # half the 95 and 99 % points of χ² with one degree of freedom
     found = graded("knowledge from outside", gap, bounds, text, remedy + "the model.", **how)
     if found.status != "passed":
         warnings.warn(
-            f"The labels contradict what is known from outside: {words} ({gap:.1f} log-likelihood "
-            "units apart). Check the figure, or the model.",
+            f"The labels contradict the external figure: {words} ({gap:.1f} log-likelihood units "
+            "apart). Check the figure, or the model.",
             IdentifiabilityWarning,
             skip_file_prefixes=OWN_CODE,
         )
@@ -171,7 +171,7 @@ def check_knowledge(evidence: "Evidence") -> list[Check]:
 
 
 def _pi_and_c(point: Parameters, data: PUData) -> Array:
-    """π and c of a point; of several annotators the mean c."""
+    """π and c of a point; with several annotators c is their mean."""
     t, weights = point.t(data.X), data.weight
     pi = float(np.average(t, weights=weights))
     marked = float(np.mean(np.average(point.s(data.X) * t, axis=-1, weights=weights)))
@@ -180,8 +180,8 @@ def _pi_and_c(point: Parameters, data: PUData) -> Array:
 
 # Audits ---------------------------------------------------------------------------------------
 
-LARGEST_Z = 2.5  # reached by chance in one fit of eighty
-UNLIKE_Z = 3.5  # of two means: by chance in one fit of a thousand; reported finds have 5 to 10
+LARGEST_Z = 2.5  # exceeded by chance in one fit of eighty
+UNLIKE_Z = 3.5  # of two means: by chance in one fit of a thousand; audits by choice have 5 to 10
 NOT_RANDOM = "random audits"
 
 
@@ -202,8 +202,8 @@ def check_audits(evidence: "Evidence") -> list[Check]:
             passed_if(abs(z) <= LARGEST_Z),
             z,
             f"within {LARGEST_Z:g} standard deviations",
-            f"Of {int(known.sum())} audited unlabelled rows {found} are positive; by this fit "
-            f"{expected:.1f} were to be expected ({z:+.1f} sd).",
+            f"Of {int(known.sum())} audited unlabelled rows {found} are positive; this fit expects "
+            f"{expected:.1f} ({z:+.1f} sd).",
             "The form of the model is wrong where these rows are. Try another one, or count the "
             "positives by rows audited at random: fit.audit_estimate().",
             (Aspect.LEVEL,),
@@ -226,7 +226,7 @@ def check_audits(evidence: "Evidence") -> list[Check]:
                 "The audited rows are declared a random part of the unlabelled ones. Their mean "
                 f"score differs from that of the other unlabelled rows by {apart:+.1f} standard "
                 "errors.",
-                'Say audits="chosen" where they were picked for a reason, and audit rows drawn at '
+                'Pass audits="chosen" if they were picked for a reason, and audit rows drawn at '
                 "random: fit.suggest_audit(50).",
                 (Aspect.LEVEL,),
                 consequence="the audited rows do not look like a random part of the unlabelled",
@@ -236,7 +236,7 @@ def check_audits(evidence: "Evidence") -> list[Check]:
 
 
 def audits_alone(fit: "Fit") -> tuple[float, float]:
-    r"""π by random audits alone and its standard error; infinite where they leave it open.
+    r"""π by random audits alone and its standard error, which is infinite without enough audits.
 
     .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
         \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}

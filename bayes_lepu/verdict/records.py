@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Status = Literal["passed", "weak", "failed", "not computed"]
 Bounds = tuple[float, float]
 
-# Thresholds of the checks. Each pair is (separable, not separable), a finding between the two is
-# weak. The values are those of the simulations behind the library (2500 rows, 5 columns).
+# Thresholds of the checks. Each pair is (passed, failed); a finding between the two is weak. The
+# values come from the simulations behind the library (2500 rows, 5 columns).
 MODE_GAP = (5.0, 2.0)  # log-likelihood units to another answer: odds below 1 %, above 14 %
 FORM_WIDTH = (0.28, 0.40)  # of the range of π over models that predict the labels as well
 LIKELIHOOD_DROP = 1.92  # half the 95 % point of χ² with one degree of freedom
@@ -27,7 +27,7 @@ ROUNDING = 0.005  # of π as it is printed
 
 
 class Aspect(Enum):
-    """What a check bears on; the level follows from these declarations alone."""
+    """The question that a check bears on; the level follows from these declarations alone."""
 
     RANKING = "ranking by t"
     ORIENTATION = "which factor is t"
@@ -40,10 +40,11 @@ class Aspect(Enum):
 class Check:
     """One finding.
 
-    ``figure`` is what was measured and ``threshold`` what it was compared with, in words; ``text``
-    is the finding in a sentence and ``remedy`` what would help. A failure leaves the questions open
-    that it ``bears_on``; ``consequence`` says why, as the second half of a sentence. These stand
-    from the status that it ``needs`` ("weak" or "passed"; None: only a failure counts).
+    ``figure`` is the measured value and ``threshold`` its limit, in words. ``text`` states the
+    finding and ``remedy`` what would help. The check bears on the questions in ``bears_on``; it
+    supports an answer if its status is at least ``needs`` ("weak" or "passed"). With None it
+    supports nothing, and only a failure counts. ``consequence`` states why a question stays open,
+    as the second half of a sentence.
     """
 
     name: str
@@ -62,20 +63,23 @@ class Check:
 
     @property
     def open(self) -> bool:
-        """Whether the finding leaves open what the check bears on."""
+        """Whether this finding leaves the questions open that the check bears on."""
         if self.status in ("passed", "weak"):
             return self.status == "weak" and self.needs == "passed"
         return self.status == "failed" or self.needs is not None
 
 
 def relative(bounds: Bounds, pi: float) -> Bounds:
-    """Bounds of a width of π, narrower in proportion where π is below .4."""
+    """Thresholds for the width of a range of π, smaller in proportion where π is below .4."""
     scale = min(1.0, max(pi, 1e-6) / 0.4)
     return bounds[0] * scale, bounds[1] * scale
 
 
 def grade(figure: float, bounds: Bounds) -> Status:
-    """Passed, weak or failed; the order of the bounds says which side is good."""
+    """Passed, weak or failed by a pair of thresholds (passed, failed).
+
+    If the first is the larger one, large figures are good; otherwise small ones.
+    """
     sign = 1.0 if bounds[0] > bounds[1] else -1.0
     if sign * figure >= sign * bounds[0]:
         return "passed"
@@ -105,7 +109,7 @@ def passed_if(good: bool) -> Status:
 
 
 def judged_on(some: int, n: int) -> str:
-    """What a check adds to its text where it used some of the rows only."""
+    """Sentence for a check that used only some of the rows; empty if it used all."""
     return "" if some >= n else f" Judged on {some:,} of {n:,} rows."
 
 
@@ -120,8 +124,8 @@ def settled(checks: Iterable[Check], aspect: Aspect) -> bool:
 class Offer:
     """What auditing some unlabelled rows would change, computed from the fit.
 
-    ``sd`` is the standard deviation of π, ``gap`` the log-likelihood units by which the data prefer
-    this orientation (infinite without an answer with t and s swapped), now and then.
+    ``sd`` is the standard deviation of π, before and after the audit. ``gap`` is the log-likelihood
+    units by which the data prefer this orientation (infinite without a mode with t and s swapped).
     """
 
     rows: int
@@ -132,7 +136,7 @@ class Offer:
 
     @property
     def helps(self) -> bool:
-        """Whether it removes a tenth of the sd, or adds a unit to the gap."""
+        """Whether the audit removes a tenth of the sd, or adds a unit to the gap."""
         named = self.gap_after - self.gap_before if math.isfinite(self.gap_before) else 0.0
         return self.sd_after < 0.9 * self.sd_before or named > 1.0
 
@@ -154,7 +158,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Identifiability:
-    """What these data can and cannot say.
+    """The verdict: what these data identify.
 
     Attributes
     ----------
@@ -166,16 +170,16 @@ class Identifiability:
     carried_by : tuple of str
         What the conclusion rests on: data, parametric form, prior, orientation rule.
     checks : tuple
-        All findings (`Check`), each with what would help.
+        All findings (`Check`), each with a remedy.
     exchanged_pi : array or None
-        At level 3: the draws of π with t and s swapped (one, of a point estimate).
+        At level 3: the draws of π with t and s swapped (one value for a point estimate).
     pi_range : tuple of float or None
-        Range of π over all models that predict the labels as well, the orientation given, with
-        the width of the likelihood and of the posterior. Level 1 is judged on it.
+        Range of π over all models that predict the labels as well, given the orientation. It
+        includes the width of the likelihood and of the posterior. Level 1 is judged by it.
     offer : Offer or None
         What auditing some rows would change.
     evidence : Evidence or None
-        What the checks computed; plots and report read it.
+        The quantities behind the checks, for plots and report.
     """
 
     level: int
@@ -196,7 +200,7 @@ class Identifiability:
 
     @property
     def figures(self) -> pd.DataFrame:
-        """Figures that decide nothing: value and meaning of each; empty where none were kept."""
+        """Figures without a threshold: value and meaning of each; empty without evidence."""
         kept = None if self.evidence is None else self.evidence.figures
         return pd.DataFrame(columns=["value", "meaning"]) if kept is None else kept
 

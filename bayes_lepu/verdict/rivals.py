@@ -1,24 +1,26 @@
-r"""The fitted model against richer ones on the same labels: a curved class, and whether s varies.
+r"""The fitted model compared with richer ones on the same labels: a curved class, and a varying s.
 
-*Curved class*, asked before anything is said of the annotator: two straight factors follow a curved
-class by giving each a part of it. The fitted model is compared with the same model on a learned
-class (`bayes_lepu.data.learned`) by how well both predict labels that they have not seen. So that
-no steep annotator is taken for a curve, the straight class has the better of its default priors and
-of weak ones, and a model whose s is constant is joined by SPM on both sides. Copies of a row are
-counted, since a classifier trained on one knows the label of the other.
+*Curved class*. This check comes first, because two straight factors can imitate a curved class if
+each takes a part of the curve. The fitted model and the same model with a learned class
+(`bayes_lepu.data.learned`) predict held-out labels. A steep annotator must not look like a curve:
+the straight class uses the better of its default priors and of weak ones, and if s is constant in
+the fitted model, SPM is tried on both sides too. Identical rows become one row with a weight, since
+a classifier trained on one of them knows the label of the other.
 
-*s along t*, by a score test: with g and I gradient and expected information of the log likelihood
-at its maximum, θ the model's own coordinates and q how far s follows t's score by other columns,
+*s along t* is a score test. With g and I the gradient and expected information of the log
+likelihood at its maximum, θ the model's own coordinates, and q the slope of s along t's score in
+the columns that the model keeps out of s,
 
 .. math:: U = g_q - I_{q\theta} I_{\theta\theta}^{-1} g_\theta, \qquad
           V = I_{qq} - I_{q\theta} I_{\theta\theta}^{-1} I_{\theta q}, \qquad
           U^2 / V \sim \chi^2_1 .
 
-*Varying s*, by the log likelihood at the maximum of the weak density less the effective number of
-parameters (J: expected information of the data, P: precision of the weak ridge), which approximates
-leaving one row out: :math:`\sum_i \log L_i(\hat\theta) - \operatorname{tr}\{J (J + P)^{-1}\}`. A
-difference counts beyond max(4, 2 se). The likelihood ratio is never compared with χ²: with s
-constant the slopes α mean nothing, and it exceeds its nominal 95 % point in up to half of all data.
+*Varying s*. Models are compared by the log likelihood at the maximum of the weak density minus the
+effective number of parameters (J: expected information of the data, P: precision of the weak
+ridge): :math:`\sum_i \log L_i(\hat\theta) - \operatorname{tr}\{J (J + P)^{-1}\}`. This approximates
+leave-one-out cross-validation. A difference counts beyond max(4, 2 se). A χ² test of the likelihood
+ratio is not valid: if s is constant, the slopes α are not identified, and the ratio exceeds its
+nominal 95 % point in up to half of all data sets.
 """
 
 import warnings
@@ -60,34 +62,34 @@ if TYPE_CHECKING:
 
 # A curved class -------------------------------------------------------------------------------
 
-ROWS = 5_000  # of a larger table an even part is compared: curves lead by tens of units there
+ROWS = 5_000  # larger tables are thinned evenly; so many rows show a curve by tens of units
 MARKS = 500  # marked rows of that part, where there are as many
-# Straight worlds give a learned class a lead of up to 8 by chance, curved tables one of 20 to 150.
+# With a straight class the lead is at most 8 by chance; on curved tables it is 20 to 150.
 CURVED = 10.0
-# Several annotators leave less to chance: 3 of 220 straight panels led by more than 4.5, all with
-# false marks; humps lead by 5 to 240.
+# With several annotators chance is smaller: 3 of 220 straight panels had a lead above 4.5, all with
+# false marks; humps have a lead of 5 to 240.
 CURVED_PANEL = 4.0
 LEARNERS = list(AUTO_LEARNERS)
 STRAIGHT = "straight class"
 
 
 class Bend(NamedTuple):
-    """By how much a learned class predicts unseen labels better, its error, and the learned π."""
+    """Lead of a learned over a straight class on held-out labels, its error, and the learned π."""
 
     lead: float  # log-likelihood units
     error: float
     pi: float
-    rows: int  # that were compared
-    bound: float  # a lead up to this is chance
+    rows: int  # number of rows compared
+    bound: float  # a lead up to this can be chance
 
     @property
     def curved(self) -> bool:
-        """Whether the labels ask for a learned class."""
+        """Whether the learned class predicts better than by chance."""
         return self.lead > self.bound
 
 
 def measure_bend(evidence: "Evidence") -> Bend | None:
-    """The comparison; None where the class is learned already or cannot be."""
+    """Compare a straight with a learned class; None if it is learned already or cannot be."""
     fit, data = evidence.fit, evidence.data
     if fit.choice is not None and fit.choice.bend is not None:
         best = max((c for c in fit.choice.candidates if c.learned), key=lambda c: c.held_out)
@@ -101,17 +103,17 @@ def measure_bend(evidence: "Evidence") -> Bend | None:
     seed, own = fit.options.random_seed, fit.spec
     varying = replace(get_model("spm"), of_class=own.of_class, false_marks=own.false_marks)
     specs = [own] if own.has_selection else [own, varying]
-    # One learner for a fifth of the cost of both. On the tuning tables the kernel finds the curves
-    # that boosting finds, without refits; the threshold for several annotators is that of boosting.
+    # One learner costs a fifth of both. On the tuning tables the kernel finds the same curves as
+    # boosting, without refits. The threshold for several annotators was tuned with boosting.
     learner = "kernel" if part.n_annotators == 1 else "boosting"
     plain, bent = classes_to_compare(part, "auto", seed, (learner,))
 
     def best_of(compared: Compared, *, weak: bool) -> tuple[Array, float]:
-        """Log likelihoods of unseen labels, and π, by the model that predicts them best."""
+        """Log likelihoods of held-out labels, and π, by the model that predicts them best."""
         models: list[tuple[ModelSpec, Priors]] = [
             (spec, default_priors_of(spec, compared.part)) for spec in specs
         ]
-        if weak:  # these priors let s be steep
+        if weak:  # weak priors allow a steep s
             models += [(spec, weak_density(spec, part).priors) for spec in specs]
         found = [held_out_rows(spec, compared, prior, seed) for spec, prior in models]
         return max(found, key=lambda one: float(one[0] @ compared.part.weight))
@@ -128,7 +130,7 @@ def check_bend(evidence: "Evidence") -> list[Check]:
     found = evidence.bend
     if found is None or evidence.data.learned is not None:
         return []
-    # With a constant s the order by t is the order by h, which the labels teach all the same.
+    # With a constant s the order by t equals the order by h, which the labels identify anyway.
     aspect = Aspect.RANKING if evidence.fit.spec.has_selection else Aspect.LABELS
     return [
         Check(
@@ -136,35 +138,35 @@ def check_bend(evidence: "Evidence") -> list[Check]:
             passed_if(not found.curved),
             found.lead,
             f"at most {found.bound:.3g} {UNITS}",
-            f"Against the straight class, one learned from the columns predicts unseen labels by "
-            f"{found.lead:+.1f} ± {found.error:.1f} {UNITS}; its π is {found.pi:.2f}."
+            f"A class learned from the columns predicts unseen labels by {found.lead:+.1f} ± "
+            f"{found.error:.1f} {UNITS} compared with the straight class; its π is {found.pi:.2f}."
             + judged_on(found.rows, evidence.data.n),
-            f"Let the class bend: lepu.fit(..., class_learner={LEARNERS!r}), or leave model= out.",
+            f"Learn the class: lepu.fit(..., class_learner={LEARNERS!r}), or leave model= out.",
             bears_on=(aspect,),
             needs="passed",
-            consequence="the class bends, and straight lines put its curve into both factors",
+            consequence="the class is curved, and straight lines put its curve into both factors",
         )
     ]
 
 
 # t's own score in s ---------------------------------------------------------------------------
 
-P_VALUE = 0.002  # one straight data set in five hundred is doubted by chance
+P_VALUE = 0.002  # by chance the check fails in one of five hundred data sets
 ALONG = "s along t"
 
 
 def check_along_t(evidence: "Evidence") -> list[Check]:
-    """Whether s follows t's own score by the columns that the model keeps out of it."""
+    """Whether s depends on t's own score through the columns that the model keeps out of s."""
     data, propensity = evidence.data, evidence.propensity
     inside = data.selection_mask & propensity.has_predictor
     if not evidence.one_and_small or propensity.fixed is not None:
         return []
     if not np.any(data.class_mask & ~inside):
         return []
-    # Beyond, every departure is significant, however small.
+    # With more rows even a tiny departure is significant.
     part = evidence.weak.data.evenly(50_000).as_rows
     p = score_along_t(evidence, part, inside)
-    # Columns that are kept out of s name the factors, as long as they stay out of it.
+    # Columns kept out of s determine the orientation only if s does not depend on them.
     names_too = evidence.fit.orientation.settled_by == "columns"
     return [
         Check(
@@ -188,7 +190,7 @@ def score_along_t(evidence: "Evidence", rows: Rows, inside: NDArray[np.bool_]) -
     point, propensity = evidence.inside(evidence.peaks[0].point), evidence.propensity
     varies = propensity.has_predictor
     where = flat_order(rows)
-    if not varies:  # a constant s as a logistic one with α = 0, so that slopes of s have a score
+    if not varies:  # a constant s is a logistic one with α = 0, so the slopes have a score
         c = np.clip(point.s(rows.X[:1])[0], 1e-9, 1 - 1e-9)
         point = replace(point, alpha=0 * point.alpha, beta=logit(c), log_w=CERTAIN_LINK)
     links = Links(propensity.link, point.of_class.link)
@@ -216,17 +218,17 @@ def efficient_score(grad: Array, info: Array, own: Array, along: Array) -> tuple
 
 # A varying s ----------------------------------------------------------------------------------
 
-LEAST_DIFFERENCE = 4.0  # log-likelihood units: below that two models predict alike
-PER_COLUMN = 2.0  # the same for every column that the user named: by chance in one of twenty
-STARTS = 6  # of SPM as a rival: its maximum is then found in all of the simulations
+LEAST_DIFFERENCE = 4.0  # log-likelihood units; a smaller difference shows nothing
+PER_COLUMN = 2.0  # threshold per column given for s: exceeded by chance in one of twenty
+STARTS = 6  # starts of SPM as a rival; they found its maximum in all simulations
 
 
 @dataclass(frozen=True, eq=False)
 class Rival:
     """One model at the maximum of its weak density.
 
-    ``elpd`` is the expected log predictive density of all rows, ``rows`` the share of every row in
-    it, before its weight, and ``pi_sd`` the sd of π by the delta method.
+    ``elpd`` is the expected log predictive density of all rows, ``rows`` the term of every row in
+    it (without its weight), and ``pi_sd`` the sd of π by the delta method.
     """
 
     name: str
@@ -247,12 +249,12 @@ class Rival:
 
 
 def compare_rivals(evidence: "Evidence") -> tuple[Rival, ...]:
-    """The fit's own model, and SPM where its s is constant, else SCAR."""
+    """The fitted model and its rival: SPM if s is constant in the fitted model, otherwise SCAR."""
     own, data = evidence.fit.spec, evidence.weak.data
     top = max(evidence.peaks, key=lambda p: p.logp)
     spec = replace(get_model("spm" if own.constant else "scar"), false_marks=own.false_marks)
     found, density = [Rival.at(evidence.weak, top.z)], weak_density(spec, data)
-    with suppress(ConvergenceError):  # weights of 1e9 leave some models without a mode
+    with suppress(ConvergenceError):  # with weights of 1e9 some models have no mode
         found.append(Rival.at(density, _best(density)))
     return tuple(found)
 
@@ -263,14 +265,14 @@ def _best(density: LogDensity) -> Array:
         starts = [density.pack(point) for point in constant_starts(density.data)]
         return max((optimise(density, z) for z in starts), key=lambda o: o.logp).z
     rng = np.random.default_rng(0)
-    with warnings.catch_warnings():  # about the orientation, which no rival is asked for
+    with warnings.catch_warnings():  # the orientation of a rival does not matter
         warnings.simplefilter("ignore", LepuWarning)
         found = fit_map(density.spec, density.data, density.priors, n_starts=STARTS, rng=rng)
     return found.modes[0].z
 
 
 def lead_of_own(evidence: "Evidence") -> tuple[float, float]:
-    """By how much the fit's own model predicts the labels better than its rival, and the error."""
+    """Lead of the fitted model over its rival in predicting the labels, and its standard error."""
     own, rival = evidence.rivals
     return total_and_error(own.rows - rival.rows, evidence.weak.data.weight)
 
@@ -291,9 +293,9 @@ def check_constancy(evidence: "Evidence") -> list[Check]:
         return []
     text = evidence.too_large
     if not text and spec.certain and evidence.data.n_audited:
-        return []  # audited rows leave no room for s < 1
+        return []  # the naive model with audits has no missed positives, so s = 1
     if not text and bend is not None and bend.curved and evidence.data.learned is None:
-        text = "The class bends; ask again once it may."
+        text = "The class is curved; fit a learned class first."
     if not text and len(evidence.rivals) < 2:
         text = "The model to compare with has no mode on these data."
     if text:
@@ -301,7 +303,7 @@ def check_constancy(evidence: "Evidence") -> list[Check]:
     ahead, se = lead_of_own(evidence)
     bound = max(LEAST_DIFFERENCE, 2 * se)
     if evidence.fit.options.selection_features is not None:
-        # Which columns s may follow is then known, and a constant s is an ordinary null hypothesis.
+        # If the columns of s are given, a constant s is an ordinary null hypothesis.
         bound = min(bound, PER_COLUMN * int(evidence.data.selection_mask.sum()))
     status: Status = "passed"
     remark, remedy = "The data do not contradict the assumption on s.", ""
@@ -325,7 +327,7 @@ def check_constancy(evidence: "Evidence") -> list[Check]:
         f"{UNITS} (expected log predictive density; counts beyond {bound:.1f}). {remark}"
     )
     how["consequence"] = "the labels do not show that s varies"
-    if spec.constant:  # the split of h then rests on nothing but that
+    if spec.constant:  # the split of h then rests on the constant s alone
         how["bears_on"] = (Aspect.RANKING,)
         how["consequence"] = "the split rests on a constant propensity, which these data contradict"
     threshold = f"beyond {bound:.1f}"

@@ -1,8 +1,8 @@
-"""Is h split into t and s: enough distinct rows, a ranking, an orientation, a good computation.
+"""Checks of the split of h into t and s: design, ranking, orientation and convergence.
 
-*Design*: the rank of d log h / dθ on the distinct rows against the directions of t and s.
-Continuous columns always have it; binary ones need at least three columns (SPM) or four (PsychM),
-and mutually exclusive (one-hot) columns never do.
+*Design* compares the rank of d log h / dθ on the distinct rows with the dimension of (t, s).
+Continuous columns always have full rank. Binary columns have it from three columns (SPM) or four
+(PsychM) on, mutually exclusive (one-hot) columns never.
 """
 
 from dataclasses import replace
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 # Design ---------------------------------------------------------------------------------------
 
-DESIGN_ROWS = 4000  # distinct rows: some dozen times the directions of the widest dense table
+DESIGN_ROWS = 4000  # distinct rows: about a dozen times the dimension of the widest dense table
 
 
 def check_split(evidence: "Evidence") -> list[Check]:
-    """Whether the model splits h at all, and whether these rows could ever split it."""
+    """Whether the model splits h, and whether the distinct rows suffice to identify the split."""
     data, spec, checks = evidence.data, evidence.fit.spec, []
     ranking: dict[str, Any] = {"bears_on": (Aspect.RANKING,), "needs": "passed"}
     if not data.is_sparse and not evidence.several:
@@ -98,14 +98,14 @@ def jacobian_rank(spec: ModelSpec, data: PUData, rows: Array) -> tuple[int, int]
     def log_h(z: Array, X: Array) -> Array:
         return np.log(density.unpack(z).h(X))
 
-    few = rows[evenly_spaced(len(rows), 5 * needed)]  # which mostly show all directions
+    few = rows[evenly_spaced(len(rows), 5 * needed)]  # usually enough for full rank
     for some in (few, rows, rows):  # the best of three points
         z = rng.normal(0, 1.5, density.dim)
         z[blocks.a] /= spread[data.class_mask]
         if spec.has_selection:
             z[blocks.alpha] /= spread[data.selection_mask]
         z[blocks.rates] = [-1.5, -2.0][: spec.n_rates]
-        # Differences of the fourth order: exact to some 1e-12.
+        # Fourth-order differences: exact to about 1e-12.
         steps = 1e-3 * np.eye(density.dim)
         near, far = ([log_h(z + k * e, some) - log_h(z - k * e, some) for e in steps]
                      for k in (1, 2))  # fmt: skip
@@ -133,7 +133,7 @@ RANKING = (0.95, 0.85)  # mean correlation of a·x between draws and their mean
 
 
 def check_ranking(evidence: "Evidence") -> list[Check]:
-    """Whether the order of the rows by t is determined: the direction of a in the data metric."""
+    """Whether the order of the rows by t is identified: the direction of a in the data metric."""
     bearing: dict[str, Any] = {"bears_on": (Aspect.RANKING,), "needs": "weak"}
     if text := evidence.too_large:
         bearing["consequence"] = (
@@ -162,7 +162,7 @@ def ranking_stability(evidence: "Evidence") -> float:
     covariance = np.atleast_2d(np.cov(data.X, rowvar=False, ddof=0, aweights=data.weight))
     if fit.is_point:
         rng, density = np.random.default_rng(0), fit.density
-        # Information that several annotators' labels would have with known classes is too much.
+        # The expected information assumes known classes and is too large for several annotators.
         near = gaussian_near(density, density.pack(evidence.point)) if evidence.several else None
         draws = np.zeros((500, data.p))
         z = (evidence.local if near is None else near).sample(rng, len(draws))
@@ -203,12 +203,12 @@ def exchanged_pi(evidence: "Evidence") -> Array | None:
 
 
 def _comparable(evidence: "Evidence") -> bool:
-    """Whether the likelihood of both orientations can be had."""
+    """Whether the likelihood of the swapped orientation can be computed."""
     return evidence.symmetric or not (evidence.several or evidence.data.is_sparse)
 
 
-def named_by_signs(evidence: "Evidence") -> bool:
-    """Whether signs in the priors say which factor is t, and the data do not."""
+def oriented_by_signs(evidence: "Evidence") -> bool:
+    """Whether signs in the priors decide which factor is t, and the data do not."""
     if evidence.fit.orientation.settled_by != "priors" or not _comparable(evidence):
         return False
     return grade(exchange_gap(evidence), MODE_GAP) != "passed"
@@ -230,26 +230,26 @@ def check_orientation(evidence: "Evidence") -> list[Check]:
     if not fit.spec.has_selection:
         return record("passed", None, "")
     if not _comparable(evidence):
-        return record("not computed", None, "What the likelihood says was not computed.")
+        return record("not computed", None, "The likelihood with t and s swapped was not computed.")
     gap, probability = exchange_gap(evidence), fit.orientation.probability
     if evidence.symmetric:
         exchanged = share_positive(evidence.point.swap(), evidence.data)
-        by_data = "Exchanging t and s leaves the likelihood exactly as it is"
-        more = f"{by_data}; exchanged, π would be {exchanged:.2f}."
+        more = "Swapping t and s does not change the likelihood at all; "
+        more += f"with them swapped, π would be {exchanged:.2f}."
     elif np.isfinite(gap):
-        more = f"By the likelihood alone the best exchanged answer is {worse(gap)}."
+        more = f"By the likelihood alone the best mode with t and s swapped is {worse(gap)}."
     else:
-        more = "No maximum of the likelihood with exchanged factors was found."
-    if named_by_signs(evidence):
+        more = "No mode of the likelihood with t and s swapped was found."
+    if oriented_by_signs(evidence):
         status = grade(float(probability or 0.0), ORIENTATION)
-        return record(status, gap, f"{more} The answer is as good as these signs.")
+        return record(status, gap, f"{more} The orientation rests on these signs.")
     if evidence.contradicted:
         more = f"The likelihood makes this orientation {worse(gap)}: use a smaller C= or NUTS."
         return record("failed", -gap, more)
     by_curve = fit.orientation.settled_by == "learned class" and not evidence.data.n_audited
     if by_curve and bend is not None and not bend.curved:
-        more = "With the learned columns unseen labels are predicted no better than straight lines "
-        return record("failed", bend.lead, f"{more}might by chance ({bend.lead:+.1f} {UNITS}).")
+        more = "The learned columns do not predict unseen labels better than chance allows "
+        return record("failed", bend.lead, f"{more}({bend.lead:+.1f} {UNITS}).")
     statuses = [grade(gap, MODE_GAP)]
     if probability is not None:
         statuses.append(grade(probability, ORIENTATION))
@@ -259,24 +259,25 @@ def check_orientation(evidence: "Evidence") -> list[Check]:
 
 # Convergence ----------------------------------------------------------------------------------
 
-R_HAT = (1.01, 1.05)  # Vehtari and others 2021; from 1.05 on chains are visibly apart
-MIN_EBFMI = 0.3  # Betancourt 2016: below, the tails are not reached
+R_HAT = (1.01, 1.05)  # Vehtari and others 2021; from 1.05 on chains differ visibly
+MIN_EBFMI = 0.3  # Betancourt 2016: below, the sampler does not reach the tails
 AFTER_RELABELLING = (
-    "The chains disagree after relabelling: genuine multimodality or too short a run. See the mode "
-    "table; take more draws, or settle the factors with selection_features= or audited rows."
+    "The chains disagree after relabelling: the posterior has several modes, or the run was too "
+    "short. See fit.mode_table(); take more draws, or resolve the orientation by "
+    "selection_features= or audited rows."
 )
 OF_SEVERAL = "The chains disagree. Take more draws (draws=, tune=) or use tighter priors (priors=)."
-ONE_CHAIN = "Sample four chains (chains=4): whether they agree shows whether all is explored."
+ONE_CHAIN = "Sample four chains (chains=4), so that their agreement can be checked."
 _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 
 def check_convergence(evidence: "Evidence") -> list[Check]:
-    """Chains by R-hat, effective sample size and divergences; other engines by their record."""
+    """Chains by R-hat, effective sample size and divergences; other engines by their own check."""
     fit, quality = evidence.fit, evidence.fit.quality
     if fit.stats:
         return [_chains(evidence), _sampler(evidence)]
     status: Status = "not computed" if quality.trusted is None else passed_if(quality.trusted)
-    text = quality.words or "The engine does not say how good its draws are."
+    text = quality.words or "The engine has not checked its draws."
     remedy = "Use method='nuts': the posterior is not Gaussian here."
     why = "the posterior is not as Gaussian as its draws"
     if fit.is_point:
@@ -284,7 +285,7 @@ def check_convergence(evidence: "Evidence") -> list[Check]:
     if fit.is_point and evidence.several and status == "passed":
         status, text = "not computed", "A point estimate has no spread."
         remedy = "Use method='laplace' or 'nuts'."
-        why = "a point estimate does not say how well it is known"
+        why = "a point estimate has no uncertainty"
     return [Check("convergence", status, text=text, remedy=remedy, consequence=why, **_DONE)]
 
 
@@ -323,7 +324,7 @@ def worst_r_hat(values: dict[str, Array]) -> tuple[str, float]:
 
 
 def by_basin(values: dict[str, Array], basin: Array | None) -> list[dict[str, Array]]:
-    """The quantities of every separate basin with enough draws, chains cut to one length."""
+    """The quantities in every separate basin with enough draws, with chains of equal length."""
     parts = []
     for b in () if basin is None else np.unique(basin):
         here = np.asarray(basin) == b
@@ -339,7 +340,7 @@ def _sampler(evidence: "Evidence") -> Check:
     figures, total = evidence.fit.quality.figures, evidence.fit.parameters.b.size
     divergent, e_bfmi = figures.get("divergences", 0), figures.get("e_bfmi", np.inf)
     status = passed_if(divergent == 0 and e_bfmi >= MIN_EBFMI)
-    if status == "failed" and divergent < 0.01 * total:  # the rest can be read
+    if status == "failed" and divergent < 0.01 * total:  # few divergences hardly bias the rest
         status = "weak"
     return Check(
         "sampler",
