@@ -1,4 +1,4 @@
-"""The way through PyMC: `build_model` to extend or to sample, and `from_trace` back to a fit."""
+"""For PyMC users: `build_model` gives a `pm.Model`, `from_trace` makes a fit from its draws."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PREDICTORS = ("tau", "omega")
 SAME_DENSITY = 0.01  # log densities of the same draws differ by rounding, far below this
-# A model to sample by other means is named, not left to the labels.
+# By default psychm: the labels do not choose a model that is sampled by other means.
 NAMED: Callable[..., FitOptions] = partial(FitOptions, model="psychm", class_learner=None)
 NOT_OF_MODEL = {
     "method",
@@ -87,20 +87,20 @@ def build_model(
 @stops_at_once
 @np.errstate(all="ignore")  # the search for modes meets infinities and leaves them
 def from_trace(trace: Any, options: FitOptions) -> Fit:
-    """The fit that belongs to draws of `build_model`, made by `pymc.sample` or another sampler.
+    """A fit from draws of `build_model` that `pymc.sample` or another sampler made.
 
-    Chains that ended with t and s in different orders are brought into one, with the weights that
-    it takes, and the factors are named as `fit` names them; verdict, report and everything else
-    follow. Arguments are those that `build_model` was called with.
+    Chains that ended with t and s in different orders are brought into one orientation by
+    reweighting. The orientation follows the rules of `fit`; verdict, report and all other methods
+    are available. The arguments are those of the call to `build_model`.
 
     Parameters
     ----------
     trace : DataTree
         What the sampler returned, with a group ``posterior``.
     orientation : {"sigma-norm", "norm", "none"}
-        How SPM's two factors are told apart where the data cannot.
+        Rule that decides which of SPM's two factors is the class where the data do not.
     random_seed : int, optional
-        Seed of what is drawn here.
+        Seed of the random draws made here.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def _posterior(trace: Any) -> "xr.Dataset":
 
 
 def _refuse_other_rows(trace: Any, data: PUData) -> None:
-    """Refuse draws whose trace keeps other rows than these, where it keeps any."""
+    """Refuse a trace whose stored rows, if it has any, are not these rows."""
     labels = data.l if data.n_annotators == 1 else data.labels
     ours: dict[Any, Any] = {"l": data.l, "labels": labels, "weight": data.weight}
     if not data.is_sparse:
@@ -186,7 +186,7 @@ def _refuse_other_rows(trace: Any, data: PUData) -> None:
 
 
 def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
-    """The draws of this model's variables, columns in its order; what is lacking is listed."""
+    """The draws of this model's variables, with its order of columns; missing ones are an error."""
     blocks = [block for block in density.layout.blocks if block.size]
     lacking = [block.name for block in blocks if block.name not in posterior.data_vars]
     if lacking:
@@ -219,10 +219,10 @@ def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
 
 
 def _of_another_density(trace: Any, density: LogDensity, z: Any, posterior: "xr.Dataset") -> bool:
-    """Whether the draws are of another density than the model's; says so.
+    """Whether the draws come from another density than the model's; warns if so.
 
-    By the sampler's own log density where it kept one, beyond a constant; otherwise by variables
-    that the model does not know, such as those of terms.
+    Compared are the sampler's own log densities, up to a constant, if the trace has them. Otherwise
+    the trace has another density if it has variables unknown to the model, such as those of terms.
     """
     stems = {block.stem for block in density.layout.blocks}
     known = {block.name for block in density.layout.blocks} | stems | {"pi", "c", "C"}
@@ -239,15 +239,15 @@ def _of_another_density(trace: Any, density: LogDensity, z: Any, posterior: "xr.
     text = f"model={density.spec.name!r}"
     if more:
         text = (
-            f"The trace also has {some(more)}, which {text} does not know. They are in the trace "
-            "alone; t, s, predictions, verdict and report of the fit leave them out."
+            f"The trace also has {some(more)}, which {text} does not know. They stay in the trace; "
+            "t, s, predictions, verdict and report of the fit leave them out."
         )
     elif apart > SAME_DENSITY:
         text = (
             f"The trace was sampled from another density than that of {text}: the two differ by "
             f"{apart:.2g} over its draws (standard deviation). A pm.Potential is a possible cause, "
-            "or priors that differ from those given here (priors=). The draws are taken as they "
-            "are; what the verdict computes anew leaves the Potential out."
+            "or priors that differ from those given here (priors=). The draws are used unchanged; "
+            "densities that the verdict computes leave the Potential out."
         )
     if apart > SAME_DENSITY:
         text += (
@@ -260,10 +260,10 @@ def _of_another_density(trace: Any, density: LogDensity, z: Any, posterior: "xr.
 
 
 def _own_log_likelihood(trace: Any, data: PUData, places: Any) -> Any:
-    """The trace's log-likelihood of every row, its label given its audit; None where it has none.
+    """The trace's log-likelihood of every row (label and audited class); None if it has none.
 
-    ``places`` are the draws of the fit among those of the trace. PyMC has multiplied it by the
-    weight of the row.
+    ``places`` are the positions of the fit's draws in the trace. PyMC's log-likelihood includes the
+    weight of the row, which is divided out.
     """
     groups = getattr(trace, "children", {})
     group = groups["log_likelihood"].to_dataset() if "log_likelihood" in groups else {}

@@ -1,19 +1,20 @@
-r"""What ``model="auto"`` does: it asks the labels which class and which annotator they need.
+r"""The choice of ``model="auto"``: a class and an annotator, by the prediction of held-out labels.
 
-Six models are compared by how well they predict labels that they have not seen,
+Six models are compared by their log likelihood of held-out labels,
 
 .. math:: \{\text{straight}, \text{learned class}\} \times \{\text{scar}, \text{spm},
     \text{psychm}\}, \qquad \sum_{\text{folds}} \log L(l_{\text{fold}} \mid
     \hat\theta_{\text{the other rows}}),
 
-each a point estimate on three quarters of the rows. The curve is asked for first: two straight
-factors follow a curved class by giving each a part of it, so a straight class would take a curve
-for an annotator whose care varies. The learned class is taken where it leads by more than
-`BEND_MARGIN`. Then the annotator, the first within `MARGIN` of the best: with a straight class the
-simplest, since a varying s takes a part of the class with it where the labels are few; with a
-learned class spm, since s has nothing of the class to take, and on public tables its π was as good
-as scar's where marks were random and better elsewhere. Rows of few kinds have scar alone. Models
-that predict the labels as well with another π are kept (`Choice.as_good`) for the verdict's range.
+each as a point estimate from three quarters of the rows. The class is chosen first, because two
+straight factors can imitate a curved class, which would then look like an annotator whose
+propensity varies. The learned class is chosen if it leads by more than `BEND_MARGIN`. Then the
+annotator is chosen: the first in a fixed order that is within `MARGIN` of the best. With a straight
+class the order begins with scar, because with few labels a varying s absorbs a part of the class.
+With a learned class it begins with spm: s can then absorb nothing, and on public tables the π of
+spm was as good as that of scar where marks were random, and better elsewhere. Tables with few
+distinct rows allow scar only. Other models that predict the labels as well with another π
+(`Choice.as_good`) widen the verdict's range.
 """
 
 from collections.abc import Sequence
@@ -44,13 +45,13 @@ from bayes_lepu.priors.prior import Priors
 
 ANNOTATORS = ("scar", "spm", "psychm")
 PREFERRED = {False: ANNOTATORS, True: ("spm", "scar", "psychm")}  # by whether the class is learned
-# Log-likelihood units. From 0 to 5 the tuning tables of the benchmark (`benchmarks.real`) do not
-# tell margins apart; three make the data twenty times as likely.
+# Log-likelihood units; three make the data twenty times as likely. On the tuning tables of the
+# benchmark (`benchmarks.real`) margins from 0 to 5 perform alike.
 BEND_MARGIN, MARGIN = 3.0, 3.0
 FOLDS = 4  # each refits six models
 HELD_OUT = attrgetter("held_out")
-COMPARED_ROWS = 8_000  # of a larger table an even part decides: leads there are in the hundreds
-COMPARED_MARKS = 1_000  # marked rows that such a part has, where there are as many
+COMPARED_ROWS = 8_000  # larger tables are thinned evenly; leads there are in the hundreds
+COMPARED_MARKS = 1_000  # marked rows of such a part, where there are as many
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Choice:
 
     @property
     def as_good(self) -> tuple[Candidate, ...]:
-        """The others that predict the labels as well as the best one."""
+        """The other models that predict the labels as well as the best one."""
         least = max(c.held_out for c in self.candidates) - MARGIN
         return tuple(c for c in self.candidates[1:] if c.held_out >= least)
 
@@ -100,7 +101,7 @@ def _best(candidates: Sequence[Candidate]) -> dict[bool, float]:
 
 
 def choose(compared: Sequence[tuple[Candidate, Any]]) -> tuple[Choice, Any]:
-    """The choice among candidates, and what came with the chosen one."""
+    """The choice among candidates, and the second entry of the chosen pair."""
     best = _best([candidate for candidate, _ in compared])
     learned = best.get(True, -np.inf) > best.get(False, -np.inf) + BEND_MARGIN
     rivals = [one for one in compared if one[0].learned == learned]
@@ -113,9 +114,9 @@ def choose(compared: Sequence[tuple[Candidate, Any]]) -> tuple[Choice, Any]:
 def classes_to_compare(
     data: PUData, asked: Any, random_seed: int, learners: Sequence[Any] = AUTO_LEARNERS
 ) -> list["Compared"]:
-    """The rows with a straight class and, where they can, with one learned by ``learners``.
+    """The rows with a straight class and, if it can be learned, with one by ``learners``.
 
-    Of many rows an even part is compared.
+    Large tables are thinned evenly.
     """
     marks = max(int(data.held.l.sum()), 1)
     most = max(COMPARED_ROWS, data.held.n * COMPARED_MARKS // marks)
@@ -129,11 +130,11 @@ def classes_to_compare(
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A class to compare: all rows, those compared, and these cut into folds.
+    """One class to compare: all rows, the part that is compared, and the folds of this part.
 
-    A fold has the places of the rows left out, the other rows, and the rows left out as these see
-    them: with learned columns, by classifiers that have not seen them either. The scores of a fold
-    that was left out would tell its labels, as what the others lack.
+    A fold has the positions of the rows left out, the other rows, and the rows left out. Learned
+    columns of the latter come from classifiers trained on the other rows only; scores from
+    cross-fitting over all rows would reveal the held-out labels.
     """
 
     data: PUData
@@ -142,7 +143,7 @@ class Compared:
 
     @classmethod
     def of(cls, data: PUData, most: int, learners: Sequence[Any], random_seed: int) -> "Compared":
-        """The rows of a fit, at most so many of them compared."""
+        """The rows of a fit, at most ``most`` of them compared."""
         part = data.held.evenly(most)
         fold_of, folds = _folds(part, random_seed), []
         for fold in range(FOLDS):
@@ -155,7 +156,7 @@ class Compared:
 
 
 def held_out(spec: ModelSpec, compared: Compared, priors: Priors, random_seed: int) -> Candidate:
-    """How well a model predicts labels that it has not seen."""
+    """How well a model predicts held-out labels, as a `Candidate`."""
     found, pi = held_out_rows(spec, compared, priors, random_seed)
     total = float(found @ compared.part.weight)
     return Candidate(spec.name, compared.data.learned is not None, total, pi)
@@ -166,7 +167,7 @@ def held_out_rows(
 ) -> tuple[Array, float]:
     """Log likelihood of every row by a point estimate without its fold, and π with all rows.
 
-    A fold starts where all rows together have their mode.
+    The fit of a fold starts at the mode of all rows.
     """
     part, scales, found = compared.part, known_scales(priors), np.empty(compared.part.n)
 
@@ -181,7 +182,7 @@ def held_out_rows(
 
 
 def _folds(data: PUData, random_seed: int) -> Any:
-    """The fold of every row: marked rows spread evenly, as the others are."""
+    """The fold of every row; marked and unmarked rows are spread evenly over the folds."""
     order = np.random.default_rng([random_seed, 9]).permutation(data.n)
     order = order[np.argsort(data.l[order], kind="stable")]
     fold = np.empty(data.n, dtype=int)

@@ -1,4 +1,4 @@
-"""Comparing models of the labelling on the same rows by PSIS-LOO and stacking."""
+"""Compare models of the labelling on the same rows by PSIS-LOO and stacking."""
 
 import warnings
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.intp]
 MANY_CELLS = 40_000_000  # rows x draws: 320 MB, of which ArviZ makes copies
-FEWEST_DRAWS = 25  # ArviZ fits a tail to a fifth of the draws, and needs five
+FEWEST_DRAWS = 25  # ArviZ fits the tail to a fifth of the draws and needs five of them
 SOME_ROWS = 4000  # rows of which 4000 draws are 128 MB
 
 
@@ -34,9 +34,9 @@ def compare(
     """Expected log predictive density of the labels under each model, best first.
 
     `arviz.compare` with PSIS-LOO on the log-likelihood of every row. A difference below
-    ``max(4, 2 dse)`` shows nothing. Draws of Laplace are taken as draws of the posterior; whether
-    they can be stands in ``fit.quality``. Where rows x draws exceeds `MANY_CELLS`, LOO is computed
-    for `SOME_ROWS` rows and carried over to the others by their likelihood at the posterior mean
+    ``max(4, 2 dse)`` shows nothing. Laplace draws are treated as posterior draws; ``fit.quality``
+    shows whether this is justified. If rows x draws exceeds `MANY_CELLS`, LOO is computed for
+    `SOME_ROWS` rows and extended to the others by their likelihood at the posterior mean
     (`arviz.loo_subsample`).
 
     Parameters
@@ -48,8 +48,9 @@ def compare(
     method : {"stacking", "BB-pseudo-BMA", "pseudo-BMA"}
         How the weights are made.
     round_to : int or {"auto", "none"}
-        Digits. By default `arviz.compare` rounds elpd by its standard error: to tens where that is
-        above 5, to hundreds above 50. Small differences stand in ``elpd_diff``, or take "none".
+        Number of digits. By default `arviz.compare` rounds elpd by its standard error: to tens if
+        this is above 5, to hundreds above 50. For small differences see ``elpd_diff`` or use
+        "none".
 
     Returns
     -------
@@ -70,14 +71,14 @@ def compare(
     import arviz as az
 
     refuse_other_rows(fits)
-    with warnings.catch_warnings():  # the table's column "warning" says it, model by model
+    with warnings.catch_warnings():  # the table has a column "warning" instead
         warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
         loos = {name: _loo(fit) for name, fit in fits.items()}
     return az.compare(loos, method=method, round_to=round_to)
 
 
 def refuse_other_rows(fits: Mapping[str, Fit]) -> None:
-    """Refuse fewer than two fits, points, and fits whose rows are not those of the first one."""
+    """Refuse fewer than two fits, point estimates, and fits with other rows than the first fit."""
     if not isinstance(fits, Mapping):
         raise ModelError(
             f"fits is a {type(fits).__name__}; fits by name are expected: "
@@ -120,7 +121,7 @@ def _check_rows(one: PUData, other: PUData, name: str, first: str) -> None:
 
 
 def _loo(fit: Fit) -> "az.ELPDData":
-    """PSIS-LOO of every row, or of some of very many; a row of weight 2 is two rows."""
+    """PSIS-LOO of every row, or of a part of very many rows; a row of weight 2 counts as two."""
     import arviz as az
     import xarray as xr
 
@@ -141,7 +142,7 @@ def _loo(fit: Fit) -> "az.ELPDData":
 
 
 def _weighted(loo: "az.ELPDData", values: "xr.DataArray", weight: Array) -> "az.ELPDData":
-    """The same with every row counted by its weight."""
+    """The LOO result with every row counted by its weight."""
     own = loo.elpd_i.to_numpy()
     seen = logsumexp(values.to_numpy(), axis=(0, 1)) - np.log(values[..., 0].size)
     elpd, se = total_and_error(own, weight)
@@ -150,9 +151,9 @@ def _weighted(loo: "az.ELPDData", values: "xr.DataArray", weight: Array) -> "az.
 
 
 def _without_ties(values: "xr.DataArray") -> "xr.DataArray":
-    """Log likelihoods with 1e-9 between a row's smallest where they are equal.
+    """Log likelihoods in which equal smallest values of a row are set apart by 1e-9.
 
-    ArviZ refuses to fit a tail to equal values, such as the ones of rows far from the boundary.
+    ArviZ cannot fit a tail to equal values, which occur in rows far from the boundary.
     """
     from bayes_lepu.result.tree import computed
 

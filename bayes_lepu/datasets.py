@@ -31,11 +31,11 @@ Slopes in `truth` are for columns standardised by their own mean and standard de
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PUDataset:
-    r"""A positive-unlabelled data set: a learner sees ``X`` and ``l`` only, the rest is the truth.
+    r"""A positive-unlabelled data set: ``X`` and ``l`` for the fit, and the truth.
 
-    ``X`` has one named column per feature, ``l`` and ``y`` hold 0 or 1, ``s`` and ``t`` are the
-    true P(l=1 | y=1, x) and P(y=1 | x), ``truth`` holds the parameters of a simulation, and
-    ``rows`` what else is known of each row. What is unknown is None.
+    ``X`` has one named column per feature, ``l`` and ``y`` are 0 or 1, ``s`` and ``t`` are the true
+    P(l=1 | y=1, x) and P(y=1 | x), ``truth`` has the parameters of a simulation, and ``rows``
+    further information about each row. Unknown fields are None.
     """
 
     name: str
@@ -61,8 +61,8 @@ def load_demo() -> PUDataset:
 
     Generated from a fixed seed, the same on every call and machine. On the standardised columns
     the class slopes have norm 4.0 and the annotator's 3.0, in nearly orthogonal directions, so
-    that PsychM can tell the two factors apart. ``truth`` holds a, b, alpha, beta, gamma, lam, pi
-    (mean of t) and c, P(l=1 | y=1).
+    that PsychM can separate the two factors. ``truth`` has a, b, alpha, beta, gamma, lam, pi (mean
+    of t) and c, P(l=1 | y=1).
 
     Examples
     --------

@@ -49,7 +49,7 @@ class DataWarning(LepuWarning):
 
 
 class IdentifiabilityWarning(LepuWarning):
-    """The data do not identify something that the printed estimate seems to show."""
+    """The data do not identify a quantity that is printed."""
 
 
 class ConvergenceWarning(LepuWarning):
@@ -66,7 +66,7 @@ def tell(text: str) -> None:
 
 @contextmanager
 def announced(what: str, *, aloud: bool = True, seconds: float = 3.0) -> Iterator[None]:
-    """Log what takes longer, and at its end how long it took; a notebook shows that a cell runs."""
+    """Log the start of a longer computation, and at its end the duration."""
     say = tell if aloud and "ipykernel" not in sys.modules else LOGGER.info
     begun, timer = time.monotonic(), Timer(seconds, say, [f"{what} ..."])
     timer.start()

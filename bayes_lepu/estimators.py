@@ -1,4 +1,4 @@
-r"""Classifiers for scikit-learn: the MAP fits, and Elkan and Noto's estimator.
+r"""Classifiers for scikit-learn: MAP fits, and Elkan and Noto's estimator.
 
 .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a \cdot x + b), \qquad
     \min \; -\log L + C_a \lVert a\rVert + C_\alpha \lVert\alpha\rVert
@@ -8,14 +8,14 @@ sparse rows. The second argument of ``fit`` has scikit-learn's name ``y`` but is
 l*; true classes of audited rows are given as ``fit(X, l, audited=...)``.
 
 ``predict`` and ``predict_proba`` are about the hidden class y, ``predict_label_proba`` about the
-visible label l, ``predict_propensity`` about s(x) = P(l=1 | y=1, x). A tool of scikit-learn that
-learns from the labels again gives an answer about l: `CalibratedClassifierCV` fitted to (X, l)
-returns P(l=1 | x), and ``scoring="accuracy"`` rewards missing what the annotator missed. The score
-of these classifiers is minus the Brier score of h(x) = P(l=1 | x): it compares models and
-penalties. It cannot show which factor of h = s t is the class, nor the accuracy of t.
+visible label l, ``predict_propensity`` about s(x) = P(l=1 | y=1, x). Tools of scikit-learn that use
+the labels are about l: `CalibratedClassifierCV` fitted to (X, l) returns P(l=1 | x), and
+``scoring="accuracy"`` rewards classifiers that miss the same positives as the annotator. The score
+of these classifiers is minus the Brier score of h(x) = P(l=1 | x). It compares models and
+penalties, but cannot show which factor of h = s t is the class, nor the accuracy of t.
 
-A fitted classifier keeps its parameters and not its training rows. Store it like any other of
-scikit-learn's (pickle, skops); ``to_fit(X, l).save(path)`` writes a file of plain data.
+A fitted classifier keeps its parameters, not its training rows. Store it like any classifier of
+scikit-learn (pickle, skops); ``to_fit(X, l).save(path)`` writes a file of plain data.
 
 Conventions
 -----------
@@ -58,20 +58,20 @@ Known = tuple[float, float] | None
 
 
 class LabelClassifier(ClassifierMixin, BaseEstimator):
-    """Base of both classifiers: a class t(x), a propensity s(x), and what follows from them."""
+    """Base of both classifiers: predictions from a class t(x) and a propensity s(x)."""
 
-    class_learner: Any = None  # bends the class; it needs dense rows
+    class_learner: Any = None  # for a class that is not linear; it needs dense rows
 
     def _class_probability(self, X: Array) -> Array:
-        """t(x) of checked rows."""
+        """t(x) of validated rows."""
         raise NotImplementedError
 
     def _propensity(self, X: Array) -> Array:
-        """s(x) of checked rows."""
+        """s(x) of validated rows."""
         raise NotImplementedError
 
     def _decision(self, X: Array) -> Array:
-        """What ranks checked rows, above 0 where t(x) > 1/2."""
+        """Decision function of validated rows: increasing in t(x), above 0 where t(x) > 1/2."""
         raise NotImplementedError
 
     def _label_probability(self, X: Array) -> Array:
@@ -117,12 +117,12 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, *tables, dtype=np.float64, accept_sparse=sparse, **how)
 
     def _rows(self, X: Any) -> Array:
-        """Checked rows."""
+        """Validated rows."""
         check_is_fitted(self)
         return self._checked(X, reset=False)
 
     def _read(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int8]]:
-        """Checked rows and labels 0/1; sets ``classes_``, ``n_features_in_`` and the names."""
+        """Validated rows and labels 0/1; sets ``classes_``, ``n_features_in_`` and the names."""
         X, y = self._checked(X, y, ensure_min_samples=2)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -134,7 +134,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             )
         if self.classes_.size < 2:
             raise DataError(
-                f"The labels hold one class only ({self.classes_[0]!r}); both labelled and "
+                f"The labels have one class only ({self.classes_[0]!r}); both labelled and "
                 "unlabelled rows are needed."
             )
         return X, l.astype(np.int8)
@@ -155,20 +155,20 @@ class PUClassifier(LabelClassifier):
     Parameters
     ----------
     model, class_link, class_learner
-        As in `bayes_lepu.fit`, but for the default "psychm". Searches reach the settings of a
-        learner as ``class_learner__max_depth``. "naive" and "scar" make no use of the options
+        As in `bayes_lepu.fit`, except that the default is "psychm". Searches set parameters of a
+        learner as ``class_learner__max_depth``. "naive" and "scar" ignore the options
         ``selection_*``, so that one search can run over all models.
     class_prior, label_frequency, false_marks, standardize, orientation
         As in `bayes_lepu.fit`.
     class_penalty, selection_penalty : float, optional
-        Weight C_a, C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
+        Weights C_a and C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
         opposite of scikit-learn's ``C``, which for L2 is 1/(2 C_a). For SPM keep
-        ``selection_penalty >= class_penalty``: the factor with the larger slopes is the class, and
-        should not be the one that is shrunk more.
+        ``selection_penalty >= class_penalty``: the class is the factor with the larger slopes, so
+        its slopes should not be shrunk more.
     class_norm, selection_norm : {"l2", "l1", "none"}, optional
-        Norm of the slopes that is penalised. Where none of these four is given, the penalties are
-        the defaults of `bayes_lepu.fit`, which keep the propensity smoother than the class; where
-        some are, the others are "l2" and 0.01.
+        Norm of the slopes that is penalised. Without these four options the penalties are the
+        defaults of `bayes_lepu.fit`, which keep the propensity smoother than the class. If some of
+        them are given, the others are "l2" and 0.01.
     class_features, selection_features : sequence of names or positions, optional
         Columns that may enter t and s.
     random_state : int, RandomState or None
@@ -219,22 +219,22 @@ class PUClassifier(LabelClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Self:
         """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere).
 
-        ``sample_weight`` says how often every row counts; the same as repeating rows.
+        ``sample_weight`` is how often every row counts; the same as repeating rows.
         """
         return self._keep(*self._fitted(X, y, sample_weight, audited))
 
     def to_fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Fit:
-        """The same call as a `bayes_lepu.Fit`, which keeps the rows: its verdict, answer, report.
+        """The same fit as a `bayes_lepu.Fit`, which keeps the rows and has verdict and report.
 
-        ``print(classifier.to_fit(X, y))`` says how far these labels carry the classifier.
+        ``print(classifier.to_fit(X, y))`` shows what these labels identify.
         """
         return clone(self)._fitted(X, y, sample_weight, audited)[0]
 
     @stops_at_once
     def _fitted(self, X: Any, y: Any, weight: Any, audited: Any) -> tuple[Fit, NDArray[np.bool_]]:
-        """MAP fit with the full search for modes, and the columns it has.
+        """MAP fit with the full search for modes, and the mask of the columns used.
 
-        Penalties and norms that are None are left to `bayes_lepu.fit`.
+        For penalties and norms that are None, `bayes_lepu.fit` has the defaults.
         """
         # scikit-learn forgets labels that are numbers, and options may name columns by these.
         labels = [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else []
@@ -323,16 +323,15 @@ class ElkanNotoClassifier(LabelClassifier):
     Parameters
     ----------
     estimator : classifier of scikit-learn, optional
-        What learns g, such as ``HistGradientBoostingClassifier()``. By default a logistic
+        The classifier for g, such as ``HistGradientBoostingClassifier()``. By default a logistic
         regression, ``PUClassifier(model="naive")`` with the same penalty.
     class_penalty : float
         Weight of the penalty on the squared slopes of g. *Larger is stronger*: the opposite of
         scikit-learn's ``C``, which is 1/(2 ``class_penalty``).
     holdout : float in (0, 1) or None
         Share of the rows kept back to estimate c. None uses every row for both steps: the ranking
-        is then exactly that of ``PUClassifier(model="naive")``. Given an
-        ``estimator``, which may know its own rows by heart, c is then the mean over the labelled
-        rows of five-fold cross-fitted g.
+        is then exactly that of ``PUClassifier(model="naive")``. An ``estimator`` may overfit its
+        training rows; c is then the mean of five-fold cross-fitted g over the labelled rows.
     standardize : bool
         Penalise the slopes of standardised columns.
     random_state : int, RandomState or None
@@ -372,7 +371,7 @@ class ElkanNotoClassifier(LabelClassifier):
     def fit(self, X: Any, y: Any, *, held_out: Any = None) -> Self:
         """Learn from rows X and visible labels y.
 
-        ``held_out`` (bool, one per row) names the rows kept back for c instead of ``holdout``.
+        ``held_out`` (bool, one per row) marks the rows kept back for c, instead of ``holdout``.
         """
         X, l = self._read(X, y)
         seed = self._seed()
@@ -392,7 +391,7 @@ class ElkanNotoClassifier(LabelClassifier):
         return self
 
     def _learner_of_labels(self, seed: int) -> Any:
-        """What learns g, unfitted and with a seed."""
+        """The classifier for g, unfitted and with a seed."""
         if self.estimator is None:
             return PUClassifier(
                 model="naive",
@@ -432,7 +431,7 @@ def _given[V](values: Mapping[str, V | None]) -> dict[str, V] | None:
 
 
 def usable_columns(X: Array) -> NDArray[np.bool_]:
-    """Columns that are not constant; the others say nothing beyond the intercept."""
+    """Columns that are not constant; a constant column equals the intercept."""
     keep = ~is_constant(*column_moments(X))
     if not keep.any():
         raise DataError(f"All {X.shape[1]} column(s) of X are constant; at least one must vary.")
@@ -469,7 +468,7 @@ def _positions(
 
 
 def _spread(slopes: Array, keep: NDArray[np.bool_]) -> Array:
-    """Slopes of the columns ``keep`` as those of all columns."""
+    """Slopes of all columns, from those of the columns ``keep`` and 0 for the others."""
     full = np.zeros(keep.size)
     full[keep] = slopes
     return full
@@ -480,7 +479,7 @@ def _kept_back(
 ) -> NDArray[np.bool_]:
     """Rows kept back for c: those given, or the same share of labelled and of unlabelled rows.
 
-    All rows, which g learns from as well, where neither is given.
+    If neither is given, all rows, on which g is trained as well.
     """
     if held_out is not None:
         kept = np.asarray(held_out)
@@ -490,7 +489,7 @@ def _kept_back(
                 f"row, shape {label.shape}."
             )
         if not (kept & label).any():
-            raise DataError("held_out holds no labelled row, so c cannot be estimated from it.")
+            raise DataError("held_out has no labelled row, so c cannot be estimated from it.")
         if len(np.unique(label[~kept])) < 2:
             raise DataError("held_out leaves no labelled or no unlabelled row to learn from.")
         return kept

@@ -1,6 +1,6 @@
-"""The options of a fit: one frozen object, and the model, data and priors that it stands for.
+"""The options of a fit: one frozen object, and the model, data and priors that follow from it.
 
-Functions that `takes_options` decorates are called with the fields of that object as arguments.
+Functions decorated with `takes_options` take the fields of that object as their arguments.
 """
 
 import json
@@ -50,9 +50,9 @@ from bayes_lepu.priors.prior import (
 )
 from bayes_lepu.suggestions import did_you_mean, unknown
 
-# What has one value for every row, where it does not name columns of X.
+# Options with one value per row, or with names of columns of X.
 OF_ROWS = ("X", "l", "y", "visits", "sample_weight")
-# What decides how the columns are read.
+# Options that determine how the columns are encoded.
 OF_COLUMNS = (
     "class_prior",
     "label_frequency",
@@ -62,7 +62,7 @@ OF_COLUMNS = (
     "missing",
     "standardize",
 )
-BY_SUMS = ("map", "laplace")  # methods that go over all rows a few dozen times
+BY_SUMS = ("map", "laplace")  # methods that need only a few dozen passes over the rows
 PICKED = ("random", "chosen")
 PRIOR = "Prior"  # marks a prior in a saved file
 Columns = Sequence[str | int]
@@ -73,8 +73,8 @@ Known = tuple[float, float]
 class FitOptions:
     """The arguments of a call to `fit`, under the same names and defaults.
 
-    A fit keeps them without the rows (`kept`). Numbers of NumPy become Python's, sequences tuples,
-    and ``random_seed`` is the one that was made where none was given.
+    A fit keeps them without the rows (`kept`). NumPy numbers become Python numbers, sequences
+    become tuples, and ``random_seed`` is always a number.
     """
 
     X: Any
@@ -89,7 +89,7 @@ class FitOptions:
     y: Any = None
     visits: Any = None
     sample_weight: Any = None
-    # What is known from elsewhere
+    # External knowledge
     class_prior: Known | None = None
     label_frequency: Known | None = None
     false_marks: bool | Prior = False
@@ -126,7 +126,7 @@ class FitOptions:
 
     @property
     def kept(self) -> Self:
-        """The options that a fit keeps: the model's name, and of the rows the names of columns."""
+        """The options that a fit keeps: the model by name, and names of columns but no rows."""
         names = {name: names_of_columns(getattr(self, name)) for name in OF_ROWS}
         return replace(self, model=getattr(self.model, "name", self.model), **names)
 
@@ -137,7 +137,7 @@ class FitOptions:
         return {field.name: value for field, value in own.items() if value != field.default}
 
     def request(self, spec: ModelSpec, data: PUData, priors: Priors) -> Request:
-        """What these options ask of an engine, for a model, data and priors."""
+        """The request to an engine, from these options and a model, data and priors."""
         nuts = {field.name: getattr(self, field.name) for field in fields(NutsOptions)}
         return Request(spec, data, priors, self.orientation, NutsOptions(**nuts), self.sampler)
 
@@ -154,10 +154,10 @@ class FitOptions:
 def takes_options[**P, R](
     like: Callable[P, FitOptions], *, without: Collection[str] = ()
 ) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Decorator: a function of ``options`` that is called with their fields as its arguments.
+    """Decorator: callers pass the fields of ``options`` as arguments of the function.
 
-    ``like`` is `FitOptions`, or what makes them with other defaults; the function does not take the
-    fields ``without``. Its other arguments stay as they are: those by position come first.
+    ``like`` is `FitOptions`, or a function that makes them with other defaults. The fields
+    ``without`` are left out. Other arguments of the function stay; positional ones come first.
     """
     shared = [p for name, p in signature(like).parameters.items() if name not in without]
     defaults = {p.name: p.default for p in shared if p.default is not p.empty}
@@ -187,7 +187,7 @@ def takes_options[**P, R](
 
 
 def read_seed(random_seed: int | None) -> int:
-    """The seed of a fit; one is made where none is given."""
+    """The seed of a fit: the given one, or a new one."""
     if random_seed is None:
         return secrets.randbits(31)
     whole = isinstance(random_seed, int | np.integer) and not isinstance(random_seed, bool)
@@ -200,14 +200,14 @@ def read_seed(random_seed: int | None) -> int:
 
 
 def names_of_columns(value: Any) -> Any:
-    """What is given by names of columns of X; None for values."""
+    """The names of columns of X in an option; None if the option has values."""
     parts = value.values() if isinstance(value, Mapping) else [value]  # the columns of visits
     several = all(isinstance(v, list | tuple) and all(isinstance(w, str) for w in v) for v in parts)
     return value if isinstance(value, str) or several else None
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of NumPy as Python's and sequences as tuples: to compare, to write and to print."""
+    """NumPy numbers as Python numbers and sequences as tuples, to compare, write and print."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list | tuple | np.ndarray | pd.Index):
@@ -218,7 +218,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    """Priors as mappings and arrays as lists; of anything else what it is called."""
+    """Priors as mappings, arrays as lists, and any other object by its name."""
     if isinstance(value, Prior):
         return {PRIOR: value.to_dict()}
     if isinstance(value, Factor):
@@ -233,7 +233,7 @@ def _prior_or_mapping(value: dict[str, Any]) -> Any:
 
 
 def check_options(options: FitOptions, *, audited: bool) -> None:
-    """Refuse unknown words, and numbers that no engine can use."""
+    """Refuse unknown values of options, and numbers that no engine can use."""
     if options.method not in ENGINES:
         raise ModelError(unknown("method", options.method, ENGINES))
     if options.sampler not in SAMPLERS:
@@ -264,7 +264,7 @@ def check_options(options: FitOptions, *, audited: bool) -> None:
 
 
 def read_model(options: FitOptions) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
-    """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
+    """The model, data and priors from the options of `fit`, `build_model` or `from_trace`."""
     spec = spec_of(options.model, options)
     if not spec.has_selection and not options.selection_features:
         options = replace(options, selection_features=None)  # none enters anyway
@@ -303,7 +303,7 @@ def read_model(options: FitOptions) -> tuple[ModelSpec, PUData, dict[str, Prior]
 
 
 def spec_of(model: str | Factor | ModelSpec, options: FitOptions) -> ModelSpec:
-    """The model by the options of a call."""
+    """The model of this name with the class link and false marks of the options."""
     spec, marks = get_model(model), options.false_marks
     if not isinstance(marks, bool | Prior):
         raise ModelError(f"false_marks = {marks!r}; True, False or a Prior is expected.")
@@ -315,7 +315,7 @@ def spec_of(model: str | Factor | ModelSpec, options: FitOptions) -> ModelSpec:
 
 
 def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:
-    """The priors of a model on these data, by the options of a call."""
+    """The priors of a model on these data, from the options."""
     priors, point = options.priors, options.method == POINT
     if isinstance(options.false_marks, Prior):
         priors = {**(priors or {}), "epsilon": options.false_marks}
@@ -333,7 +333,7 @@ def choose_priors(
     C: float | Mapping[str, float] | None = None,
     priors: GivenPriors | None = None,
 ) -> dict[str, Prior]:
-    """The priors of a model on these data: defaults or penalties, the user's own on top."""
+    """The priors of a model on these data: defaults or penalties, overridden by the user's own."""
     if point and penalty is None and C is None:
         base = default_penalties(data)
     elif point:
@@ -366,7 +366,7 @@ def choose_priors(
 
 
 def by_column(priors: Mapping[str, Any], base: Priors, data: PUData) -> dict[str, Any]:
-    """Priors given by the names of columns as one for each column, the default for the others."""
+    """Expand priors by names of columns to one prior per column; the others keep the default."""
     if not isinstance(priors, Mapping):
         raise ModelError(
             f"priors = {priors!r}; a mapping of parameters to priors is expected, for example "
@@ -410,7 +410,7 @@ def _parts(
 
 
 def check_audit(spec: ModelSpec, data: PUData) -> None:
-    """Refuse rows that a model rules out: missed positives where s = 1."""
+    """Refuse audits with probability zero: missed positives in a model with s = 1."""
     if not spec.certain:
         return
     missed = int(np.sum(data.kind == RowKind.MISSED))

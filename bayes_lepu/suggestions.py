@@ -1,4 +1,4 @@
-"""Words for messages: a few of many values, and the name that was probably meant."""
+"""Parts of error messages: a few of many values, and the name that was probably meant."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches

@@ -1,1 +1,1 @@
-"""The one door, and what came through it: rows, labels of annotators, weights, parts."""
+"""User input: reading and checking it, and the frozen data that result."""

@@ -1,10 +1,10 @@
-r"""How the user's columns become columns of numbers: categories, flags, missing cells, formulas.
+r"""Encoding of the user's columns as numbers: categories, flags, missing cells, formulas.
 
 A category with levels :math:`v_0, v_1, \dots, v_k` becomes k columns ``name=v_1`` ... ``name=v_k``,
 each 1 where the row has that level; :math:`v_0` is the reference, at which all are 0. `learn_table`
-learns the encoding from training rows; it travels with data and saved fit, and `encode_rows`
-applies it to new rows. Columns of formulas are made by formulaic, those of a table by
-`pandas.get_dummies`: formulaic takes five seconds for a table of 1,000 columns.
+learns the encoding from training rows, and `encode_rows` applies it to new rows. Data and saved
+fits keep it. Columns of formulas are made by formulaic, those of a table by `pandas.get_dummies`,
+because formulaic takes five seconds for a table of 1,000 columns.
 """
 
 import re
@@ -46,7 +46,7 @@ DURATIONS = ("timedelta64", "timedelta")
 def read_cells(column: pd.Series, name: str, *, by_level: bool = False) -> pd.Series | Problem:
     """The cells of one column: float64, or categories whose levels are text.
 
-    ``by_level``: even numbers stand for levels.
+    ``by_level``: read numbers as levels too.
     """
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if by_level or kind == "categorical":
@@ -91,7 +91,7 @@ def has_levels(cells: pd.Series) -> bool:
 
 
 def find_problem(column: pd.Series, cells: pd.Series, name: str) -> Problem | None:
-    """Why nothing can be learned from the cells of a column of training rows."""
+    """Why a column of training rows cannot be used; None if it can."""
     n, present = len(column), cells.dropna()
     if present.empty:
         return Problem(ProblemKind.EMPTY, name)
@@ -137,7 +137,7 @@ def gap_name(column: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """How one column of the user's is read, before it becomes columns of numbers."""
+    """How one column of the user's table is encoded."""
 
     name: str
     levels: tuple[str, ...] | None = None  # of a category, the reference first
@@ -154,7 +154,7 @@ class Column:
 
     @classmethod
     def learn(cls, name: str, cells: pd.Series, weight: Array, missing: str) -> "Column":
-        """From training cells; the reference is the most frequent level."""
+        """Learn the encoding from training cells; the reference is the most frequent level."""
         gaps = cells.isna().to_numpy()
         count, filled = int(gaps.sum()), missing in ("indicator", "impute")
         marked = missing == "indicator" and count > 0
@@ -219,12 +219,12 @@ class Encoding:
         return {term: places for term, places in found.items() if places}
 
     def blocks(self, feature_names: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-        """Those of smooth terms and group intercepts, whose coefficients share a scale."""
+        """Positions of smooth terms and group intercepts, whose coefficients share a scale."""
         terms, blocks = self.terms(feature_names), self.design.blocks if self.design else ()
         return {term: terms[term] for term in blocks if term in terms}
 
     def summary(self) -> str:
-        """What was done to the table, in words; nothing where it was taken as it is."""
+        """How the table was encoded, in words; empty if it was used unchanged."""
         parts = []
         if self.design is not None:
             whole = zip(self.design.formulas, self.design.groups, strict=True)
@@ -241,7 +241,7 @@ class Encoding:
         return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """A value that JSON knows."""
+        """A value that can be written as JSON."""
         return asdict(self)
 
     @classmethod
@@ -269,7 +269,7 @@ def learn_table(
     design: Design | None,
     weight: Array,
 ) -> tuple[Any, Encoding]:
-    """Training rows as numbers, and how new rows become numbers."""
+    """Training rows as numbers, and the encoding for new rows."""
     if missing not in MISSING:
         raise DataError(unknown("missing", missing, MISSING))
     if design is not None and missing == "indicator":
@@ -298,7 +298,7 @@ def learn_table(
 
 
 def _training_cells(table: Table, design: Design | None, missing: str) -> dict[str, pd.Series]:
-    """The cells of every column, or all that is wrong with them."""
+    """The cells of every column, or an error that lists all problems."""
     by_level = () if design is None else design.by_level
     cells: dict[str, pd.Series] = {}
     problems: list[Problem] = []
@@ -375,9 +375,9 @@ def encode_rows(table: Table, encoding: Encoding, names: tuple[str, ...], *, nam
 def _clean(
     columns: Sequence[Column], cells: Mapping[str, pd.Series]
 ) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]]]:
-    """The columns without missing cells, and the rows with unseen levels of each.
+    """The columns with missing cells filled, and for each the rows with unseen levels.
 
-    An unseen level is the reference.
+    An unseen level becomes the reference.
     """
     found, new = {}, {}
     for column in columns:
@@ -399,7 +399,7 @@ def _clean(
 def _numbers(
     frame: pd.DataFrame, encoding: Encoding, new: Mapping[str, NDArray[np.bool_]] | None = None
 ) -> Array:
-    """The columns of numbers of clean columns, in some rows of which levels are ``new``."""
+    """Encode columns without missing cells; ``new`` are the rows with unseen levels."""
     names, new = list(encoding.names), new or {}
     if encoding.design is not None:
         frame = encoding.design.evaluate(frame)
@@ -413,7 +413,7 @@ def _numbers(
 
 
 def column_places(names: Sequence[str]) -> dict[Any, int]:
-    """Places of columns by name and by number: a label where labels are numbers, else a place."""
+    """Positions of columns by name and by number (a label if labels are numbers, else a place)."""
     labels = {int(name): j for j, name in enumerate(names) if name.isdecimal()}
     return {name: j for j, name in enumerate(names)} | (labels or {j: j for j in range(len(names))})
 
@@ -421,9 +421,9 @@ def column_places(names: Sequence[str]) -> dict[Any, int]:
 def read_mask(
     option: str, columns: Any, encoding: Encoding, names: tuple[str, ...], table: Table
 ) -> NDArray[np.bool_]:
-    """Which columns an option such as ``class_features`` names; all of them by default.
+    """Mask of the columns in an option such as ``class_features``; all columns by default.
 
-    A category is asked for by its own name or by that of one level (``country=DE``).
+    A category can be given by its own name, or one of its levels by ``country=DE``.
     """
     mask = np.zeros(len(names), dtype=bool)
     if encoding.design is not None:

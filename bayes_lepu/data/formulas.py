@@ -2,10 +2,11 @@ r"""Formulas for the two factors: ``"~ bs(amount, df=5) + country + (1 | merchan
 
 .. math:: \tau = b + \sum_k a_k f_k(x)
 
-The terms of both formulas are written side by side as columns :math:`f_k(x)`; each factor owns
-those of its own formula. formulaic reads them: what it learns (knots, moments) is plain numbers,
-which a file can hold. Group terms and unseen levels are treated here. A formula also comes out of
-saved files, so only the functions in `FUNCTIONS` may be called, on columns and numbers.
+The terms of both formulas become columns :math:`f_k(x)` of one matrix; each factor uses the columns
+of its own formula. formulaic evaluates the formulas; the state that it learns (knots, moments)
+consists of plain numbers and can be saved. Group terms and unseen levels are handled here. Formulas
+are also read from saved files, so only the functions in `FUNCTIONS` may be called, on columns and
+numbers.
 """
 
 import ast
@@ -28,7 +29,7 @@ SPLINES = ("bs", "cr")
 SIMPLE = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
 FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 MOST = 200  # columns of a spline or polynomial, entries of a list: more than labels can support
-# What formulaic reads in a second; it expands every product before it looks at the columns.
+# As many terms as formulaic reads in a second; it expands all products first.
 MOST_TERMS, MOST_TEXT, MOST_NODES = 3000, 50_000, 1000
 MOST_NUMBER = 1e100  # which no unit of measurement needs, and whose digits cost nothing
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
@@ -77,7 +78,7 @@ class Design:
         return dict(json.loads(self.state, object_hook=with_numbers))
 
     def curve(self, term: str, count: int) -> tuple[Array, Array] | None:
-        """Values along the argument of a spline and its columns there; None for other terms."""
+        """A grid over the argument of a spline and the columns there; None for other terms."""
         found = spline_argument(term)
         state = self._learned.get(as_identifiers(term))
         if found is None or state is None:
@@ -90,7 +91,7 @@ class Design:
     def argument(self, term: str, columns: Array) -> Array | None:
         """The argument of a spline in rows with these columns; None for other terms.
 
-        Splines hold straight lines, so that it is a sum of their columns.
+        A straight line is a spline, so the argument is a linear combination of the columns.
         """
         curve = self.curve(term, 1000)
         if curve is None:
@@ -128,7 +129,7 @@ INVERSES: dict[str, Callable[[Array], Array]] = {
 
 
 def inverse_of(term: str) -> tuple[str, Callable[[Array], Array]]:
-    """What a term is a function of, and the inverse; itself where there is none.
+    """The argument of a term and the inverse function; the term itself if it has no inverse.
 
     >>> inverse_of("log(amount)")[0], inverse_of("amount")[0]
     ('amount', 'amount')
@@ -138,7 +139,7 @@ def inverse_of(term: str) -> tuple[str, Callable[[Array], Array]]:
 
 
 def spline_argument(term: str) -> tuple[str, str] | None:
-    """What a spline is of, and the same spline of a plain column; None for other terms.
+    """The argument of a spline, and the same spline of a plain column; None for other terms.
 
     >>> spline_argument("bs(log(amount), df=4)")
     ('log(amount)', 'bs(value, df=4)')
@@ -162,7 +163,7 @@ def is_formula(features: Any) -> bool:
 def read_design(class_features: Any, selection_features: Any) -> Design | None:
     """The two formulas, checked; None where neither factor has one.
 
-    A list of columns is the formula of their sum; a factor without an option is as the other one.
+    A list of columns becomes the sum of them. A factor without a formula gets that of the other.
     """
     if not (is_formula(class_features) or is_formula(selection_features)):
         return None
@@ -215,7 +216,7 @@ def _sum_of(option: str, columns: Any) -> str:
 
 
 def learn_design(design: Design, frame: pd.DataFrame) -> Design:
-    """The same with what the functions learn from these rows."""
+    """The design with the knots, moments and levels learned from these rows."""
     state: dict[str, Any] = {}
     terms: Terms = {}
     owned = []
@@ -235,7 +236,7 @@ def learn_design(design: Design, frame: pd.DataFrame) -> Design:
 
 
 def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, ...]]]:
-    """The terms of a formula and the user's columns in each; anything but arithmetic is refused."""
+    """The terms of a formula with the user's columns in each; only arithmetic is accepted."""
     from formulaic import Formula
     from formulaic.errors import FormulaicError
     from formulaic.parser import DefaultFormulaParser
@@ -341,10 +342,10 @@ def _check_call(call: ast.Call, code: str, option: str) -> None:
 
 
 def _computes(node: ast.BinOp | ast.UnaryOp) -> bool:
-    """Whether arithmetic is of columns and numbers, and takes no time.
+    """Whether an expression is arithmetic of columns and numbers, and cheap.
 
-    Python computes what holds no column to any number of digits: sums and products of short
-    numbers are short, powers are not.
+    Python computes expressions of integers exactly. Sums and products of short numbers are short,
+    but powers can have any number of digits and are refused.
     """
     sides = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
     values = [side.value for side in sides if isinstance(side, ast.Constant)]
@@ -415,7 +416,7 @@ def _functions() -> dict[str, Callable[..., Any]]:
 
 
 def _plain(error: Exception) -> str:
-    """What formulaic says, in one line and without its colours."""
+    """An error message of formulaic in one line, without its colours."""
     return as_quoted(" ".join(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).split()))[:300]
 
 

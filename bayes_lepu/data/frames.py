@@ -1,7 +1,7 @@
 """Tables of any kind as pandas frames: narwhals reads polars, pyarrow and others.
 
-Names are kept, so that new rows are matched by name whichever library holds them. A matrix of scipy
-that is sparse stays one.
+Names are kept, so that new rows are matched by name whatever their library. A sparse matrix of
+scipy stays sparse.
 """
 
 from collections import Counter
@@ -129,9 +129,9 @@ def take_column(frame: pd.DataFrame, name: str | Sequence[str], *, option: str) 
 def take_roles(
     table: Table, l: Any, y: Any, sample_weight: Any, exclude: Sequence[str]
 ) -> tuple[Any, Any, Any, tuple[str, ...]]:
-    """Labels, audits and weights, from the columns of X they name; and what is no feature.
+    """Labels, audits and weights given as names of columns of X; and the columns without features.
 
-    Several names of labels, as a list, are several annotators.
+    A list of several label names means several annotators.
     """
     aside: list[str] = []
     taken = []
@@ -155,7 +155,7 @@ def take_roles(
 
 
 def take_visits(table: Table, visits: Any) -> tuple[Any, tuple[str, ...]]:
-    """The tables of visits, from the columns of X where they name them; and these names."""
+    """The tables of visits, taken from columns of X if given by names; and these names."""
     if not isinstance(visits, Mapping):
         return visits, ()
     named = {
@@ -168,7 +168,7 @@ def take_visits(table: Table, visits: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def refuse_named(name: str, table: Any) -> None:
-    """Refuse what holds a table that narwhals does not know: its names would be lost."""
+    """Refuse tables that narwhals does not know, because their names would be lost."""
     signs = ("columns", "column_names", "schema", "coords", "__dataframe__")
     named = any(hasattr(table, sign) for sign in signs) or isinstance(table, dict)
     several = getattr(table, "ndim", 2) > 1
@@ -192,7 +192,7 @@ def refuse_named(name: str, table: Any) -> None:
 
 
 def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
-    """An array of two dimensions, or advice that depends on what it has instead."""
+    """The array if it has two dimensions; otherwise an error with advice."""
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(float), np.nan)  # a masked cell is a missing one
     refuse_named("X", X)
@@ -235,7 +235,7 @@ def check_table(table: Table) -> None:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names that occur twice, and those that are no text."""
+    """Refuse names that occur twice or are no text."""
     if broken := [name for name in names if name.encode(errors="ignore").decode() != name]:
         raise DataError(
             f"A column name holds half of a character, which no file can hold: {broken[0]!a}. "
@@ -275,7 +275,7 @@ def match_columns(table: Table, wanted: Sequence[str], *, named: bool) -> Any:
 
 
 def as_coordinate(index: pd.Index) -> NDArray[Any]:
-    """Row labels as xarray and files keep them: numbers as they are, anything else as text."""
+    """Row labels for xarray and files: numbers unchanged, anything else as text."""
     if index.dtype.kind in "iuf":
         return index.to_numpy()
     return np.array([str(row) for row in index])

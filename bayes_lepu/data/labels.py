@@ -1,7 +1,7 @@
-"""Labels of one annotator or of several, audited classes, weights, and what is known of π and c.
+"""Labels of one annotator or of several, audited classes, weights, and external figures of π and c.
 
-"Positive or unknown" is how positive-unlabelled data are usually written down: 1 where somebody
-marked the row, and no value elsewhere. So 0/1, False/True, and 1 or nothing are understood.
+Positive-unlabelled data are often recorded as 1 for a marked row and an empty cell otherwise. So
+0/1, False/True, and 1/empty are accepted.
 
 Conventions
 -----------
@@ -27,11 +27,11 @@ from bayes_lepu.rows.sparse_matrices import as_dense
 from bayes_lepu.suggestions import some
 
 ONE = ("annotator",)
-# Sums of so many rows hold differences of log densities of .001 and more.
+# Sums over at most this total weight resolve differences of log densities of .001.
 MOST_WEIGHT = 1e12
-# Below it a climb stands still on the surface that the known value defines.
+# With a smaller error the optimiser makes no progress along the constraint.
 SMALLEST_ERROR = 1e-5
-FEWEST_TOLD = 20  # with fewer rows a column can agree with the labels by chance
+FEWEST_TOLD = 20  # rows; in a smaller table a column can equal the labels by chance
 
 
 def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
@@ -111,7 +111,7 @@ def read_vector(name: str, values: Any, n: int, index: pd.Index | None) -> NDArr
 
 
 def read_several(name: str, table: Any, index: pd.Index | None) -> Any:
-    """A frame of any library in pandas, its rows in the order of X; what is no frame as it is."""
+    """A frame of any library as a pandas frame with the rows of X; other values unchanged."""
     if isinstance(table, pd.DataFrame):
         refuse_other_rows(name, table, index)
         return table
@@ -123,7 +123,7 @@ def read_several(name: str, table: Any, index: pd.Index | None) -> Any:
 
 
 def refuse_other_rows(name: str, given: pd.Series | pd.DataFrame, index: pd.Index | None) -> None:
-    """Refuse as many rows as X has in another order."""
+    """Refuse a pandas object with as many rows as X but in another order."""
     if index is not None and len(given) == len(index) and not given.index.equals(index):
         raise DataError(
             f"The index of {name} differs from the index of X, so it is unclear which row is "
@@ -134,7 +134,7 @@ def refuse_other_rows(name: str, given: pd.Series | pd.DataFrame, index: pd.Inde
 def read_weights(
     sample_weight: Any, n: int, index: pd.Index | None, *, part: bool = False
 ) -> Array:
-    """How often every row counts: once by default. No row of a ``part`` of a table need count."""
+    """How often every row counts, by default once. A ``part`` of a table may have weight 0."""
     if sample_weight is None:
         return np.ones(n)
     values = read_vector("sample_weight", sample_weight, n, index)
@@ -149,10 +149,10 @@ def read_weights(
 
 
 def check_weights(marked: float, unmarked: float) -> None:
-    """Refuse weights that leave no marked or no unmarked row, and sums that are no counts."""
+    """Refuse weights that leave no marked or no unmarked row, and sums out of range."""
     if not 1 / MOST_WEIGHT <= marked + unmarked <= MOST_WEIGHT:
         raise DataError(
-            f"sample_weight sums to {marked + unmarked:.3g}; weights say how often rows count, and "
+            f"sample_weight sums to {marked + unmarked:.3g}; weights are how often rows count, and "
             f"{1 / MOST_WEIGHT:.0e} to {MOST_WEIGHT:.0e} in all is expected. Divide them, for "
             "example w / w.mean()."
         )
@@ -166,9 +166,9 @@ def check_weights(marked: float, unmarked: float) -> None:
 def read_outside(
     class_prior: tuple[float, float] | None, label_frequency: tuple[float, float] | None
 ) -> Array:
-    """Value and standard error of π and of c known from outside, NaN where nothing is.
+    """External values and standard errors of π and c; NaN where none is given.
 
-    A pair that looks like an interval is questioned.
+    A pair that looks like the ends of an interval is refused or gives a warning.
     """
     found = np.full((2, 2), np.nan)
     given = {"class_prior": class_prior, "label_frequency": label_frequency}
@@ -258,9 +258,9 @@ def read_labels(l: Any, n: int, index: pd.Index | None) -> Labels:
 
 
 def _refuse_long(l: pd.DataFrame, n: int) -> None:
-    """Refuse a table with one line per row and annotator, with the line that turns it.
+    """Refuse a table with one line per row and annotator, with the code that reshapes it.
 
-    Recognised by a column of 0 and 1 and two others of which every pair occurs once.
+    It has a column of 0 and 1, and two others of which every pair of values occurs once.
     """
     marks = [c for c in l.columns if l[c].dropna().isin((0, 1)).all()]
     by_count = sorted(set(l.columns) - set(marks), key=lambda c: -l[c].nunique())

@@ -1,6 +1,6 @@
-"""What can be wrong with a table, found in one pass and told in one message.
+"""Problems of a table, found in one pass and reported in one message.
 
-A `Problem` is one column with one thing wrong. Problems of a kind share a sentence and a remedy.
+A `Problem` is one fault of one column. Problems of the same kind share a sentence and a remedy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,11 @@ from bayes_lepu.suggestions import some
 
 
 class ProblemKind(Enum):
-    """What can be wrong with a column, in the order of the message.
+    """A fault that a column can have, in the order of the message.
 
-    A sentence; what to do in Python; at the command line, where that is something else; and of new
-    rows, where the fit can no longer be changed. ``{leave_out}`` is the option that does it.
+    It has a sentence and three remedies: in Python, at the command line (if that differs), and for
+    new rows, when the fit can no longer be changed. ``{leave_out}`` is the option that leaves the
+    column out.
     """
 
     MISSING = (
@@ -106,7 +107,7 @@ class ProblemKind(Enum):
 
 
 class Problem(NamedTuple):
-    """One column with one thing wrong: what it is, the column, and what was found."""
+    """One fault of one column: its kind, the column, and what was found."""
 
     kind: ProblemKind
     column: str
@@ -114,7 +115,7 @@ class Problem(NamedTuple):
 
 
 class TableError(DataError):
-    """Everything that is wrong with a table, as records and as one message."""
+    """All problems of a table, as records and as one message."""
 
     def __init__(
         self,

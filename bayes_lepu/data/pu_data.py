@@ -1,4 +1,4 @@
-"""Positive-unlabelled data as everything downstream takes them: `PUData`, made by `reading`."""
+"""`PUData`: validated positive-unlabelled data, made by `reading` and used by all other modules."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -72,17 +72,17 @@ class PUData:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether X is a sparse matrix, of which only products are taken."""
+        """Whether X is a sparse matrix; then only products with it are computed."""
         return is_sparse(self.X)
 
     @property
     def in_memory(self) -> bool:
-        """Whether all rows are here, not only a sample of them (see `bayes_lepu.dask`)."""
+        """Whether all rows are in memory, not only a sample (see `bayes_lepu.dask`)."""
         return True
 
     @property
     def in_kernel(self) -> bool:
-        """Whether the compiled density goes over the rows alone: all here, and dense."""
+        """Whether compiled code alone can evaluate the density: rows in memory and dense."""
         return self.in_memory and not self.is_sparse
 
     @property
@@ -92,7 +92,7 @@ class PUData:
 
     @property
     def blocks(self) -> dict[str, tuple[int, ...]]:
-        """Those of smooth terms and group intercepts, whose coefficients share a scale."""
+        """Positions of smooth terms and group intercepts, whose coefficients share a scale."""
         return self.encoding.blocks(self._own_names)
 
     @property
@@ -163,9 +163,9 @@ class PUData:
         return bool((self.weight != 1).any())
 
     def as_counted(self, most: int) -> "PUData":
-        """At most so many rows without weights: alike ones repeated as often as they count.
+        """Unweighted data of at most ``most`` rows, in which a row of weight w occurs w times.
 
-        Rows whose weights are no numbers of rows stand for themselves, unless they count nothing.
+        If the weights are not whole numbers, every row with a positive weight occurs once.
         """
         if not self.weighted:
             return self.evenly(most)
@@ -177,11 +177,11 @@ class PUData:
 
     @cached_property
     def distinct(self) -> "PUData":
-        """The same with identical rows counted instead of repeated, where many are identical."""
+        """The data with identical rows merged into one with their weight, if many are identical."""
         return self.counted(few=False)
 
     def counted(self, *, few: bool = True) -> "PUData":
-        """The same with identical rows counted instead of repeated, however few they are."""
+        """The data with identical rows merged into one with their weight, however few they are."""
         found = None if self.is_sparse else find_repeats(self.X, self.labels, self.y, few=few)
         if found is None:
             return self
@@ -190,28 +190,28 @@ class PUData:
 
     @cached_property
     def as_rows(self) -> Rows:
-        """The data as the row formula takes them."""
+        """The data as arguments of the row formula."""
         known = np.where(np.isnan(self.y), UNKNOWN, self.y).astype(np.int8)
         return make_rows(self.X, self.labels, known=known, weight=self.weight)
 
     @property
     def held(self) -> "PUData":
-        """The rows in memory, as if they were all."""
+        """The rows in memory as a complete data set."""
         return self
 
     def some(self, count: int) -> "PUData":
-        """At most so many of the rows in memory, at random and the same ones every time."""
+        """A random sample of the rows in memory, of at most this size and always the same."""
         if self.n <= count:
             return self.held
         return self.rows(np.sort(np.argpartition(random_keys(0, self.n), count)[:count]))
 
     def evenly(self, most: int) -> "PUData":
-        """An evenly spaced part of the rows in memory, of at most so many."""
+        """Evenly spaced rows in memory, at most this many."""
         return self.held if self.n <= most else self.rows(evenly_spaced(self.n, most))
 
     @property
     def pool(self) -> tuple["PUData", Array]:
-        """Rows that samples are taken from, and their random numbers (see `weights`)."""
+        """Rows from which samples are drawn, and their random numbers (see `weights`)."""
         return self, random_keys(0, self.n)
 
     def total(self, function: Callable[[Rows], Sums]) -> Sums:
@@ -233,7 +233,7 @@ class PUData:
     def with_columns(
         self, names: Sequence[str], X: Array, center: Array, scale: Array, *, of_class: bool
     ) -> "PUData":
-        """The same with more columns, before those of visits, in the class or in no factor."""
+        """The data with more columns (before those of visits), in the class or in no factor."""
         at, none = self.given_width, np.zeros(len(names), dtype=bool)
 
         def between(old: Any, new: Any) -> Any:
@@ -266,7 +266,7 @@ class PUData:
         return as_dense(self.X[rows][:, list(columns)])
 
     def rescaled(self, center: Array, scale: Array) -> "PUData":
-        """The same rows with every column moved and stretched once more."""
+        """The same rows with every column centred and scaled again."""
         X, center = _in_row_order((self.X - center) / scale), self.center + self.scale * center
         return replace(self, X=X, center=center, scale=self.scale * scale)
 
@@ -287,20 +287,20 @@ class PUData:
 
     @property
     def swap_symmetric(self) -> bool:
-        """Whether swapping t and s leaves the SPM likelihood as it is."""
+        """Whether the SPM likelihood is unchanged by swapping t and s."""
         same = bool(np.array_equal(self.class_mask, self.selection_mask))
         return same and self.n_audited == 0 and self.n_annotators == 1 and self.is_closed
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing is known from outside about π or c."""
+        """Whether there are no external figures of π or c."""
         return bool(np.isnan(self.outside[:, 0]).all())
 
     def transform(self, X: Any, visits: Any = None) -> tuple[Array, pd.Index]:
-        """New rows on the internal scale; columns of visits are those of an average visit.
+        """New rows on the internal scale, with the average values of the columns of visits.
 
-        ``visits`` has other values by name: a number, one per row, or one per row and annotator.
-        The data's own rows are there already.
+        ``visits`` gives other values by name: a number, one per row, or one per row and annotator.
+        With the data themselves as X, their own rows are returned.
         """
         if X is self:
             return self.X, self.index
@@ -328,7 +328,7 @@ class PUData:
         return self.rated(out), table.index
 
     def rated(self, X: Array) -> Array:
-        """Rows on the internal scale with their learned columns filled in, where there are any."""
+        """Rows on the internal scale with their learned columns, if there are any, computed."""
         if self.learned is not None:
             at = self.is_learned
             X[:, at] = (self.learned.log_odds(X) - self.center[at]) / self.scale[at]
@@ -341,5 +341,5 @@ class PUData:
 
 
 def _in_row_order(X: Any) -> Any:
-    """A table in the order that everything goes over it."""
+    """A table stored by rows, the order in which all computations read it."""
     return X if is_sparse(X) else np.ascontiguousarray(X)

@@ -1,8 +1,8 @@
-r"""The one door for user input: tables and labels in, one frozen value out.
+r"""Reading of user input: tables and labels become one frozen `PUData`.
 
-Everything downstream works on `PUData` and checks nothing again. A column of ``visits`` that
-differs between the annotators of a row, such as the weather, becomes one column of X per annotator.
-It enters that annotator's propensity alone, with a slope δ that all annotators share:
+All checks of input are here; other modules do not check `PUData` again. A column of ``visits``
+differs between the annotators of a row, such as the weather. It becomes one column of X per
+annotator, which enters only that annotator's propensity, with a slope δ that all annotators share:
 
 .. math:: \omega_{ij} = \alpha_j \cdot x_i + \beta_j + \sum_k \delta_k v_{ijk}
 """
@@ -51,7 +51,7 @@ def read_data(
     missing: str = "error",
     standardize: bool = True,
 ) -> PUData:
-    """Check and normalise everything the user hands in; one error tells all that is wrong.
+    """Check and normalise all user input; one error lists all problems.
 
     Arguments are those of `fit`.
     """
@@ -133,8 +133,8 @@ def read_data(
 def _with_visits(data: PUData, visits: Any, index: pd.Index | None, *, standardize: bool) -> PUData:
     """The rows with the columns of visits, standardised over the cells that were shown.
 
-    Those of one name stand side by side, 0 where not shown; their slopes are parameters of their
-    own, in neither mask.
+    Columns of one name are adjacent, with 0 where a row was not shown. Their slopes are separate
+    parameters, so the columns are in neither mask.
     """
     if data.n_annotators == 1:
         raise DataError(

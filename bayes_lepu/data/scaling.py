@@ -12,12 +12,12 @@ from bayes_lepu.links import Array
 from bayes_lepu.rows.sparse_matrices import as_dense
 from bayes_lepu.suggestions import some
 
-# Standard deviations whose squares, and sums of them, neither vanish nor overflow.
+# Range of standard deviations whose squares, and sums of these, neither vanish nor overflow.
 SMALLEST, LARGEST = 1e-100, 1e100
 
 
 def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
-    """Columns that do not vary beyond rounding, by mean and standard deviation."""
+    """Mask of columns that are constant up to rounding, from mean and standard deviation."""
     # Relative to the centre alone, so that the units of a column do not matter.
     return spread <= 1e-12 * np.abs(center)
 
@@ -32,10 +32,10 @@ def standardise(
 ) -> tuple[Array, Array, Any]:
     """Centre, scale and a copy of the columns on the internal scale; constant ones are refused.
 
-    Columns that are ``unscaled`` are centred only. Those of a sparse matrix are divided by their
-    largest values and not centred: zeros stay zeros, and the intercepts make up for the centres.
-    There a word of few rows has a tiny standard deviation; divided by it, rare words would weigh
-    most. Its columns with more values than zeros, such as a length, are centred first.
+    Columns that are ``unscaled`` are centred only. The columns of a sparse matrix are divided by
+    their largest values and not centred, so zeros stay zeros; the intercepts absorb the centres.
+    Standard deviations are not used there: they are tiny for rare words, which would get the
+    largest values. Sparse columns with more values than zeros, such as a length, are centred first.
     """
     center, spread = column_moments(values, weight)
     if (constant := is_constant(center, spread) & np.isfinite(center)).any():

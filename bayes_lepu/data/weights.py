@@ -1,8 +1,9 @@
-"""Rows that count for more or less than one, and some rows that stand for all.
+"""Weights of rows, and samples of rows.
 
-Whole numbers count rows that are alike; other weights say how much a row stands for. A random
-sample holds the rows with the smallest random numbers, which depend on their positions alone: it is
-the same wherever the rows are, and a smaller sample is a part of a larger one.
+Whole weights count identical rows; other weights are the number of rows that a row represents. A
+random sample consists of the rows with the smallest random numbers, which depend only on the
+positions of the rows. It is therefore the same for rows in and out of memory, and a smaller sample
+is a part of a larger one.
 """
 
 from typing import Any
@@ -13,33 +14,33 @@ from numpy.typing import NDArray
 
 from bayes_lepu.links import Array
 
-FEWEST_ROWS = 1_000  # below which counting rows saves nothing
-LOOK = 20_000  # rows of a first look: without a repeat among them, the table has too few to matter
+FEWEST_ROWS = 1_000  # in smaller tables merging identical rows saves nothing
+LOOK = 20_000  # rows searched first; without a repeat among them, repeats are too rare to matter
 
 
 def counted_rows(weight: Array, most: int) -> NDArray[np.intp]:
-    """Positions of rows, repeated as often as they count; of many, evenly spaced ones.
+    """Positions of rows, each repeated by its weight; evenly spaced if there are too many.
 
-    Of weights that are no counts as many rows as there are.
+    If the weights are not whole numbers, as many positions as there are rows.
     """
     counts = np.all(weight == np.round(weight))
     return evenly_by_weight(weight, int(min(weight.sum() if counts else weight.size, most)))
 
 
 def random_keys(start: int, count: int) -> Array:
-    """The random numbers of rows ``start`` to ``start + count``, the same every time."""
+    """The fixed random numbers of the rows ``start`` to ``start + count``."""
     generator = np.random.PCG64(0)
     generator.advance(start)
     return np.random.Generator(generator).random(count)
 
 
 def evenly_spaced(count: int, most: int) -> slice:
-    """Every k-th of so many rows or draws, such that at most ``most`` are taken."""
+    """Slice of every k-th row or draw that selects at most ``most`` of them."""
     return slice(None, None, max(1, -(-count // most)))
 
 
 def evenly_by_weight(weight: Array, count: int) -> NDArray[np.intp]:
-    """So many rows, evenly spaced over all that the weights count."""
+    """Positions of this many rows, evenly spaced in the cumulated weights."""
     until = np.cumsum(weight)
     places = (np.arange(count) + 0.5) / count * until[-1]
     return np.minimum(np.searchsorted(until, places), weight.size - 1)
@@ -48,8 +49,8 @@ def evenly_by_weight(weight: Array, count: int) -> NDArray[np.intp]:
 def total_and_error(values: Array, weight: Array) -> tuple[float, float]:
     """Weighted sum of a value per row, and its standard error.
 
-    A row that counts for several has their independent errors; one of any other weight has its own,
-    enlarged.
+    A row of whole weight w has w independent errors; with other weights its one error is multiplied
+    by w.
     """
     off = values - np.average(values, weights=weight)
     squares = weight if np.all(weight == np.round(weight)) else weight**2
@@ -59,13 +60,13 @@ def total_and_error(values: Array, weight: Array) -> tuple[float, float]:
 def find_repeats(
     *tables: NDArray[Any], few: bool = False
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """Position of the first row of every kind, and the kind of every row; None without many.
+    """First position of every distinct row, and the distinct row of every row; None if few repeat.
 
-    ``tables`` have n rows each and stand side by side. ``few``: however few rows repeat.
+    ``tables`` are matrices of n rows that are compared together. ``few``: return them in any case.
     """
 
     def keys(rows: Any) -> NDArray[np.uint64]:
-        """A number of 64 bits for every row, the same for identical rows alone in practice."""
+        """A 64-bit hash of every row."""
         side_by_side = np.column_stack([t[rows] for t in tables]).astype(float) + 0.0  # no "-0.0"
         return pd.util.hash_pandas_object(pd.DataFrame(side_by_side), index=False).to_numpy()
 

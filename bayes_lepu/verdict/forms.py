@@ -111,7 +111,7 @@ class Form:
 
 
 def shifted(shifts: Array, shares: Array) -> Callable[[Rows], Parts]:
-    """Parts of a mixture that shift the log odds of marking of all annotators, with their shares."""
+    """Parts of a mixture that shift all annotators' log odds of marking, with their shares."""
     return lambda rows: [(rows, np.log(w), u) for u, w in zip(shifts, shares, strict=True)]
 
 
@@ -667,7 +667,7 @@ def check_forms(evidence: "Evidence") -> list[Check]:
     text += f" In rows: {few:.0f} to {many:.0f} missed positives." if wide else ""
     width["consequence"] = f"{what} that predict the labels as well disagree about it"
     if found.moved:
-        text += f" The penalty or prior moved the estimate, {share(evidence.pi)}, away from all of them."
+        text += f" The penalty or prior moved the estimate, {share(evidence.pi)}, away from them."
         moved = "the penalty or prior of this fit moved it out of the range that the labels allow"
         width["consequence"] = moved
     remedy = TOO_ALIKE if several else LEVEL_REMEDY
