@@ -1,15 +1,15 @@
-r"""Rows of a Dask DataFrame: read, summed partition by partition, and rated.
+r"""Rows of a Dask DataFrame: reading, sums over partitions, and predictions.
 
 .. math:: \sum_i f(x_i) = \sum_k \sum_{i \in \text{partition } k} f(x_i)
 
 Log-likelihood, gradient, information, π and c are such sums. Each is one task per partition, run by
 the active client of Dask or by its local scheduler, and comes back as a few numbers.
 
-Three passes come before a fit: one counts the rows of every kind, one takes a random sample of
-them, one finds mean and spread of the columns. The sample shows how columns become numbers (levels
-of categories, knots of splines); the search for modes begins with it, and it is what is judged and
-shown of single rows. A row is in the sample by its position alone, so that the search begins with
-the same rows as in memory. Tables of few rows are read into memory altogether.
+Three passes precede a fit: one counts the rows of every kind, one draws a random sample of each
+kind, one computes mean and sd of the columns. The sample determines the encoding of the columns
+(levels of categories, knots of splines). The search for modes starts with it, and verdict and plots
+use it. Whether a row is sampled depends only on its position, so the search starts with the same
+rows as in memory. Small tables are read into memory as a whole.
 """
 
 from collections.abc import Callable
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 # Rows of every kind in the sample: enough for the search for modes (2,000 rows and 20 times as many
 # in its second stage), fewer where these take more than 100 MB, but as many as a verdict wants.
 POOL_ROWS, POOL_CELLS, FEWEST_POOLED = 60_000, 12_000_000, 20_000
-# Rows that are judged: so many that 2,000 are labelled, within what a verdict takes seconds for.
+# Rows for the verdict: so many that 2,000 are labelled, but not more than it handles in seconds.
 FEWEST_JUDGED, MOST_JUDGED, LABELLED_JUDGED = 20_000, 60_000, 2_000
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedData(PUData):
-    """Data of which a random sample is in memory; sums over all rows are made by partition."""
+    """Data with a random sample of rows in memory; sums over all rows are computed by partition."""
 
     # One `PUData` each, on the internal scale; None in a fit that was read from a file.
     partitions: tuple[Any, ...] | None = None
@@ -64,7 +64,7 @@ class PartitionedData(PUData):
 
     @classmethod
     def of(cls, sample: PUData, **rest: Any) -> Self:
-        """The data of which this is the sample in memory."""
+        """The partitioned data with this sample in memory."""
         return cls(**_fields(sample), **rest)
 
     @property
@@ -84,12 +84,12 @@ class PartitionedData(PUData):
 
     @property
     def held(self) -> PUData:
-        """The sample in memory, as if it were all."""
+        """The sample in memory as a complete data set."""
         return PUData(**_fields(self))
 
     @property
     def pool(self) -> tuple[PUData, Array]:
-        """Rows that samples are taken from, and their random numbers."""
+        """Rows from which samples are drawn, and their random numbers."""
         assert self.by_kind is not None  # only a fit that was read from a file has none
         return self.by_kind, self.keys
 
@@ -148,7 +148,7 @@ def read_dask(
     table, keys = _sample(raw, roles, sizes, counts, most)
     labels, classes, weight = roles.read(table)
     kind = row_kinds(labels, classes)
-    # What the rows of a kind stand for, so that means and most frequent levels are those of all.
+    # Weights of the sampled rows by kind, so that means and most frequent levels are those of all.
     stands_for = (counts / np.maximum(np.bincount(kind, minlength=len(RowKind)), 1))[kind] * weight
     named["exclude"] = (*exclude, *([roles.weight] if roles.weight else []))
     taught = read_data(table, roles.l, sample_weight=stands_for, standardize=False, **named, **how)
@@ -190,7 +190,7 @@ def predict_proba(fit: "Fit", X: Any) -> Any:
 
 
 def _rate(frame: pd.DataFrame | None, fit: "Fit") -> pd.DataFrame:
-    """Probabilities of the rows of one partition; files of Parquet want text for names."""
+    """Class probabilities of the rows of one partition; Parquet needs text as column names."""
     if frame is None or not len(frame):
         index = None if frame is None else frame.index
         return pd.DataFrame(np.empty((0, 2)), index=index, columns=["0", "1"])
@@ -199,7 +199,7 @@ def _rate(frame: pd.DataFrame | None, fit: "Fit") -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Roles:
-    """Names of the columns that are no features, and whether a mark may be audited as false."""
+    """Names of the columns that are no features, and whether marks may be false."""
 
     l: str
     y: str | None
@@ -257,16 +257,16 @@ def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _computed(function: Callable[..., Any], parts: Any, *more: Any) -> list[tuple[Any, ...]]:
-    """What the function gives, each of its values for all partitions."""
+    """The values of a function for all partitions, one list for each of its outputs."""
     import dask
 
     return list(zip(*dask.compute(*_of_each(function, parts, *more)), strict=True))
 
 
 def _kept_by_workers(tasks: list[Any]) -> list[Any]:
-    """The results of tasks, kept by the workers of a client; without one they are made each time.
+    """Tasks with results kept by the workers of a client; without a client they are recomputed.
 
-    The local scheduler would keep them in the memory of this process.
+    The local scheduler would keep the results in the memory of this process.
     """
     import dask
 
@@ -299,7 +299,7 @@ def _encode(frame: pd.DataFrame, template: PUData, roles: _Roles) -> PUData:
 
 
 def _count(raw: list[Any], roles: _Roles) -> tuple[list[int], NDArray[np.int64], Array]:
-    """Rows of every partition; rows of every kind, and their weights."""
+    """The number of rows of every partition, and of every kind with their weights."""
 
     def of_part(frame: pd.DataFrame) -> tuple[Any, ...]:
         labels, y, weight = roles.read(frame)
@@ -320,8 +320,8 @@ def _count(raw: list[Any], roles: _Roles) -> tuple[list[int], NDArray[np.int64],
 def _sample(
     raw: list[Any], roles: _Roles, sizes: list[int], counts: NDArray[np.int64], most: int
 ) -> tuple[pd.DataFrame, Array]:
-    """Rows of every kind at random, named by their positions, and their random numbers."""
-    # As many as are wanted of each kind come out, give or take what chance does.
+    """A random sample of every kind, with positions as row labels, and the random numbers."""
+    # The size of the sample of each kind varies slightly by chance.
     bar = (most + 4 * np.sqrt(most)) / np.maximum(counts, 1)
 
     def of_part(frame: pd.DataFrame, start: int) -> tuple[int, pd.DataFrame, Array]:
@@ -352,7 +352,7 @@ def _standardised(taught: PUData, raw: list[Any], roles: _Roles, weight: Array) 
 
 
 def _rescaled(data: PUData, center: Array, scale: Array) -> PUData:
-    """The same rows with every column moved, and stretched where terms share no scale."""
+    """The same rows with every column centred, and scaled unless its term shares a scale."""
     if (extreme := np.flatnonzero(~np.isfinite(center + scale))).size:
         raise too_extreme([data.feature_names[j] for j in extreme])
     scale[[j for places in data.blocks.values() for j in places]] = 1.0

@@ -1,4 +1,4 @@
-r"""The priors of a fit for which nobody named any, chosen on real tables.
+r"""The default priors of a fit, chosen on real tables.
 
 .. math:: a_j \sim N(0, A^2/p), \quad b \sim t_2(0, r/4), \quad
     \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(-2.5, \sigma^2), \quad
@@ -7,13 +7,13 @@ r"""The priors of a fit for which nobody named any, chosen on real tables.
     r = \sqrt{m/p} \text{ within } [2.5, 10], \quad S = \max(r/8, m/40p), \quad
     \sigma = \sqrt{m/p}/2.5 \text{ within } [0.5, 2.5], \quad d = \sigma^{-2} - 2.5^{-2}
 
-for m labelled rows, with A from the labels (`class_scale`). So s is smoother than t, and few of the
-positives are labelled until the labels say otherwise: they hardly tell a class that is labelled
-often from a larger one that is labelled seldom. The more labels there are for a column, the less
-the priors say. The heavy tails of b let a rare class be rare. A point estimate is the mode of the
-same posterior. Beside a learned class, whose scores carry the shape, A = r, S is at least
-min(1, m/200), and :math:`\alpha_j \sim t_4(0, S/\sqrt{p_s})`, since most annotators follow a few of
-the columns; the learned columns have the priors of `with_blocks`.
+for m labelled rows, with A estimated from the labels (`class_scale`). A priori s is smoother than
+t, and few of the positives are labelled, because labels hardly distinguish a class that is labelled
+often from a larger one that is labelled seldom. The priors become weaker with more labels per
+column. The heavy tails of b allow for a rare class. A point estimate is the mode of the same
+posterior. With a learned class, whose scores give the shape, A = r, S is at least min(1, m/200),
+and :math:`\alpha_j \sim t_4(0, S/\sqrt{p_s})`, since most annotators follow few of the columns; the
+learned columns have the priors of `with_blocks`.
 
 Beyond 100 columns a point estimate has penalties instead, with m the number of labelled rows,
 
@@ -21,10 +21,10 @@ Beyond 100 columns a point estimate has penalties instead, with m the number of 
     + \frac{b^2}{2 \cdot 2.5^2} + \frac{\beta^2}{2}, \qquad
     C_a = 0.25 \sqrt{m}, \quad C_\alpha = 0.5 \sqrt{m}:
 
-L2 would let each of the many columns carry a little noise. A slope of zero has a score of standard
-deviation :math:`\sqrt{m (1 - c)}` at most, which the penalty absorbs in most columns, while a real
-dependence grows with m and passes. The paper's own penalties are one argument (``C=0.01``). How
-they fare on real tables is in ``docs/real-tables.md``.
+With L2 each of the many columns would fit a little noise. The score of a slope that is zero has a
+standard deviation of at most :math:`\sqrt{m (1 - c)}`, so this penalty keeps most such slopes at
+zero; the score of a real dependence grows with m and exceeds it. The paper's own penalties need one
+argument (``C=0.01``). ``docs/real-tables.md`` compares them on real tables.
 
 The slopes of a sparse matrix of more than 100 columns keep the priors of the posterior, which on
 columns of zeros and ones is close to the ridge of one that is usual there. With more than 100
@@ -36,7 +36,7 @@ SCAR also beside ``penalty``, of a sparse matrix:
     \beta \sim N(\log \tfrac12,\; 20^{-1} + 40^{-1}), \quad
     (\gamma, \lambda, 1 - \gamma - \lambda) \sim \mathrm{Dirichlet}(1, 1, 41).
 
-What that does to π is in ``docs/tables.md``.
+``docs/tables.md`` shows its effect on π.
 """
 
 import math
@@ -70,18 +70,18 @@ from bayes_lepu.rows.sparse_matrices import is_sparse
 
 SCALES = (CLASS_SCALE, 5.0, 10.0, 20.0, 40.0)
 MANY_TERMS, MANY_ROWS = 100, 20_000  # above which A follows the number of labels alone
-FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
-UNLABELLED = 13  # for every labelled one, among the positives that the priors pretend
+FEW_LABELLED = -2.5  # prior mean of the log-odds of a label: one positive in thirteen
+UNLABELLED = 13  # unlabelled positives per labelled one in the pseudo-observations of the priors
 FIRMEST, LOOSEST = 0.5, 2.5  # standard deviations of those log-odds
 UNIT_ROOT = 2.5  # root of the labels for a column at which that deviation is 1
-SMOOTHER = 8  # times smoother is s than t, on real tables with few labels for a column
+SMOOTHER = 8  # ratio of the scales of t and s, on real tables with few labels for a column
 LABELS_FOR_ONE = 40  # labels for a column at which S is 1, whatever the class
-BESIDE_LEARNED = 200  # labels with which S is 1 beside a learned class; of fewer s takes the class
+BESIDE_LEARNED = 200  # labels for S = 1 beside a learned class; with fewer, s absorbs the class
 # Degrees of freedom of α beside a learned class: one slope among many may be large. On curved
-# tuning tables π was off by .043 where it was by .063 with a normal; 2 sometimes gave s the class.
+# tuning tables the error of π was .043, and .063 with a normal; with 2, s could absorb the class.
 TAILS = 4
 NAMED = 1.25  # scale of every slope of s where its columns were named
-WIDEST = 2.5  # of every slope of s: says nothing on a standardised column
+WIDEST = 2.5  # scale of every slope of s; uninformative on a standardised column
 MANY_CLASS_C = 0.25  # times the root of labelled rows, twice for s; at 0.5 dense slopes are lost
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
 # Marked and missed positives that the prior of a table of many columns pretends; of those tried
@@ -94,15 +94,15 @@ ORDER_ALONE = (
 )
 # Of the intercepts with more columns than rows; a rare class has its intercept far from 0.
 MANY_CLASS_LEVEL, WIDE_SELECTION_LEVEL = 2.5, 1.0
-# Scales s of the half-normal priors. Splines may take what a column may; groups differ by less.
-# Those of the propensity are smaller in the proportion of the slopes' (Assumption 3, softly).
+# Scales s of the half-normal priors: for splines as large as for a column, for groups smaller.
+# Those of the propensity are smaller in the same proportion as the slopes' (Assumption 3).
 SMOOTH = dict(zip(SLOPES, (CLASS_SCALE, SELECTION_SCALE), strict=True))
 WIDEST_BY_COUNT = 10.0  # the likelihood outweighs the prior of so many labels
 GROUPS = dict(zip(SLOPES, (1.0, SELECTION_SCALE / CLASS_SCALE), strict=True))
 
 
 def default_priors(data: PUData) -> dict[str, Prior]:
-    """The priors of `fit` where neither priors nor penalties are named and columns are few."""
+    """The priors of `fit` without given priors or penalties, for up to `MANY_TERMS` columns."""
     r = scale_by_count(data)
     level = min(max(FIRMEST, root_labels(data) / UNIT_ROOT), LOOSEST)
     pretended = level**-2 - LOOSEST**-2  # labels: none where those of the data can decide
@@ -123,14 +123,14 @@ def default_priors(data: PUData) -> dict[str, Prior]:
 
 
 def class_scale(data: PUData) -> float:
-    r"""How steep the class may be: the scale A of its slopes that the labels support best.
+    r"""The scale A of the slopes of the class that maximises the marginal likelihood of the labels.
 
     .. math:: \hat A = \arg\max_{A \in \{2.5, 5, \dots, 40\}} \log \int p(l \mid a, b, c)\,
         N(a \mid 0, A^2/p)\, N(b \mid 0, (0.6 A)^2)\, da\, db\, dc,
 
-    by Laplace's method, with a constant propensity: with a free one the labels cannot show whose
-    slopes are steep. A is at least `scale_by_count`, and that where labels, rows or columns are
-    many and beside learned columns.
+    by Laplace's method. The propensity is constant, because otherwise the labels cannot show which
+    factor has the steep slopes. A is at least `scale_by_count`, and equal to it with many labels,
+    rows or columns and with learned columns.
     """
     by_count = scale_by_count(data)
     many_terms = count_terms(data, data.class_mask) > MANY_TERMS
@@ -157,10 +157,10 @@ def class_scale(data: PUData) -> float:
 
 
 def selection_scale(data: PUData) -> float:
-    """S: how much the columns together may move the log-odds of being marked.
+    """S: the prior sd of the log-odds of being marked, over the effect of all columns together.
 
-    It grows with the labels for a column, until it says nothing. It is wider where the class is
-    learned, which leaves s nothing of the class to take, and where somebody named the columns of s.
+    It grows with the number of labels per column until it is uninformative. It is larger with a
+    learned class, of which s can absorb nothing, and if the user gave the columns of s.
     """
     columns = count_terms(data, data.selection_mask)
     scale = max(scale_by_count(data) / SMOOTHER, root_labels(data) ** 2 / LABELS_FOR_ONE)
@@ -174,8 +174,8 @@ def selection_scale(data: PUData) -> float:
 def default_penalties(data: PUData) -> dict[str, Prior]:
     """The priors of `fit` with ``method="map"`` and neither ``penalty`` nor ``C``.
 
-    With more columns than rows both factors have an L2 penalty: those fits are done in the row
-    space of X, where sums of absolute values are not the same.
+    With more columns than rows both factors have an L2 penalty: these fits work in the row space of
+    X, which does not preserve an L1 norm.
     """
     wide, many = data.p > data.n_all, has_many_columns(data)
     if data.is_sparse or not (many or wide):
@@ -196,12 +196,12 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
 
 
 def has_many_columns(data: PUData) -> bool:
-    """Whether so many columns can separate the marked rows from the others."""
+    """Whether the columns are so many that they can separate the marked rows from the others."""
     return count_terms(data, np.ones(data.p, dtype=bool)) > MANY_TERMS
 
 
 def orders_alone(X: Any, data: PUData) -> bool:
-    """Whether rows can be ordered and not counted, as those of many sparse columns."""
+    """Whether the fit can order rows but not count positives, as with many sparse columns."""
     return is_sparse(X) and has_many_columns(data)
 
 
@@ -223,13 +223,13 @@ def levels_of_many() -> dict[str, Prior]:
 
 
 def default_priors_of(spec: ModelSpec, data: PUData) -> dict[str, Prior]:
-    """The priors of a point estimate of a model for which nobody named any."""
+    """The default priors of a point estimate of this model."""
     base = for_annotators(with_blocks(default_penalties(data), data), data)
     return known_scales(spec.complete_priors(base, None, data), hierarchical=False)
 
 
 def for_annotators(priors: dict[str, Prior], data: PUData) -> dict[str, Prior]:
-    """Priors with how much annotators differ: by about one in the log-odds of a row."""
+    """Add priors of the annotators' differences: about one in the log-odds of a row."""
     columns = max(int(data.selection_mask.sum()), 1)
     return priors | {
         "sigma_alpha": Prior("halfnormal", scale=SPREAD / math.sqrt(columns)),
@@ -238,7 +238,7 @@ def for_annotators(priors: dict[str, Prior], data: PUData) -> dict[str, Prior]:
 
 
 def count_terms(data: PUData, mask: NDArray[np.bool_]) -> int:
-    """Columns of a factor, those of one smooth or group term counted as one, learned ones not."""
+    """Number of terms of a factor: a smooth or group term counts once, learned columns do not."""
     mask = mask & ~data.is_learned
     inside = [places for places in data.blocks.values() if mask[list(places)].any()]
     extra = sum(int(mask[list(places)].sum()) - 1 for places in inside)
@@ -246,22 +246,22 @@ def count_terms(data: PUData, mask: NDArray[np.bool_]) -> int:
 
 
 def labelled(data: PUData) -> float:
-    """Weight of the labelled rows: one of weight 2 counts as two."""
+    """Number of labelled rows, counted by weight."""
     return float(data.kind_weights[RowKind.LABELLED] + data.kind_weights[RowKind.FALSE_MARK])
 
 
 def root_labels(data: PUData) -> float:
-    """The root of the number of labelled rows for a column."""
+    """The root of the number of labelled rows per column."""
     return math.sqrt(labelled(data) / count_terms(data, data.class_mask))
 
 
 def scale_by_count(data: PUData) -> float:
-    """A scale A from the number of labels alone: `root_labels`, held within [2.5, 10]."""
+    """A scale A from the number of labels alone: `root_labels`, limited to [2.5, 10]."""
     return min(max(CLASS_SCALE, root_labels(data)), WIDEST_BY_COUNT)
 
 
 def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
-    r"""The same priors, with those of smooth terms, group intercepts and learned columns on top.
+    r"""The priors, extended to smooth terms, group intercepts and learned columns.
 
     .. math:: a_k \sim N(0, \sigma_g^2), \qquad \sigma_g \sim N^+(0, s^2)
 
@@ -269,9 +269,9 @@ def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
     centred and not divided by their standard deviations: σ is the spread of the group intercepts,
     or of the spline's coefficients, in log-odds, and a rare group is pooled more than a frequent
     one. The weights of learned columns add up to one where their scores are exact and s is
-    constant: each has N(u, (u r/10)²) of its share u of one, in units of its log-odds. A prior
-    around 0 would let the fit subtract a score, made without a row, from what the other columns say
-    with it, which shows the row's own label.
+    constant, so each of K has the prior N(u, (u r/10)²) with u = 1/K, in units of its log-odds.
+    With a prior around 0, the fit could subtract a score that was made without a row from the other
+    columns' prediction, which was made with it, and so recover the row's own label.
     """
     out = dict(base)
     if not data.blocks and data.learned is None:

@@ -1,4 +1,4 @@
-r"""Learned columns: how the class bends.
+r"""Learned columns: scores of classifiers that make the class non-linear in the columns.
 
 .. math:: t(x) = \sigma(a\cdot x + \textstyle\sum_k w_k z_k(x) + b), \qquad
     z_k = \log r_k - \log\bigl(\tau \log(1 + e^{(1 - r_k)/\tau})\bigr), \qquad
@@ -6,29 +6,30 @@ r"""Learned columns: how the class bends.
 
 Each :math:`\hat h_k` is a classifier trained on the labels. It estimates P(l=1 | x) = s(x) t(x),
 and with a constant s = c the class is h/c. So z is the log-odds of the score relative to that of a
-surely positive row, :math:`\log r - \log(1 - r)`, with a soft end where noise lifts a score above
-it (τ = 0.1). Log-odds of h itself would flatten where h comes near c, and the class prior of the
-fit would be too small. :math:`c_k` is 1.2 times the mean score of the marked rows, at most 1: Elkan
-and Noto's estimate of c, and a fifth more, because some of the marked rows are not sure ones.
+surely positive row, :math:`\log r - \log(1 - r)`, with a soft maximum for scores that noise lifts
+above it (τ = 0.1). Log-odds of h itself would flatten where h approaches c, and the class prior of
+the fit would be too small. :math:`c_k` is 1.2 times the mean score of the marked rows, at most 1.
+This is Elkan and Noto's estimate of c plus a fifth, because some marked rows are not surely
+positive.
 
-The shape of the class so comes from the classifier; its level, and the split of the labels'
-probability into class and propensity, stay with the few coefficients of the model. The propensity
-has no learned columns. Rows of the fit get the score of a classifier that was trained without them;
-new rows that of the classifier trained on all.
+The classifier thus gives the shape of the class. The few coefficients of the model give its level
+and the split of the labels' probability into class and propensity. The propensity has no learned
+columns. Rows of the fit get the score of a classifier that was trained without them, new rows that
+of the classifier trained on all rows.
 
 A classifier sees the columns of the class on the internal scale, an array ``(n, k)``, and the
-labels 0/1: marked by anybody, or the class itself where it was audited. Trained ones are kept as
-plain arrays, to predict and to save without pickle: trees, or a kernel. A kernel is a logistic
-regression on bumps around some rows (Nystroem's approximation):
+labels 0/1: marked by anybody, or the class itself where it was audited. Trained classifiers are
+kept as plain arrays (trees or a kernel), so that they can be saved without pickle. A kernel is a
+logistic regression on Gaussian functions around some rows (Nystroem's approximation):
 
 .. math:: \eta(x) = b + \sum_j w_j \exp(-\gamma \lVert x - c_j\rVert^2), \qquad
     \min_{w, b} \; -\sum_i \log p(l_i \mid \eta(x_i)) + \tfrac{\lambda}{2}\, w^\top K w.
 
-A row's log-odds without the row follow from one Newton step, with :math:`g_i` its leverage:
+The leave-one-out log-odds of a row follow from one Newton step, with :math:`g_i` its leverage:
 
 .. math:: \eta_{-i} = \eta_i - \frac{g_i}{1 - g_i}\, \frac{l_i - p_i}{p_i (1 - p_i)}.
 
-γ and λ are those by which rows left out in this way are predicted best.
+γ and λ maximise this leave-one-out prediction.
 """
 
 import warnings
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
     from bayes_lepu.data.pu_data import PUData
 
 LEARNERS = ("boosting", "kernel", "trees")
-AUTO_LEARNERS = ("kernel", "trees")  # smooth shapes and steps; both have scores without refits
-FOLDS = 5  # so that a score is made with four fifths of the rows
+AUTO_LEARNERS = ("kernel", "trees")  # smooth shapes and steps; both score held-out rows cheaply
+FOLDS = 5  # so that each classifier is trained on four fifths of the rows
 FEWEST_MARKS = 20  # four in a fold; with fewer the scores are noise
 FEWEST_KINDS, KINDS_AMONG = 50, 2000  # different rows among the first ones
 SURE = 1e-3  # scores are kept this far from 0 and 1: log-odds of ±6.9
@@ -61,14 +62,14 @@ MANY_ROWS = 3000  # from here on the labels support larger trees
 # Of the mean score of marked rows: on the tuning tables 1.05, 1.2 and 1.4 gave nearly the same.
 SUREST = 1.2
 SOFT_END = 0.1  # τ: a score at c_k has log-odds of 2.7
-# Centres are drawn without a look at the labels: more among the marked would tell those. So many
-# rows are trained on, and predicted at a time: that bounds time and memory.
+# Centres are drawn without the labels, because more centres among marked rows would reveal them.
+# The other two numbers of rows, in training and in prediction, bound time and memory.
 CENTRES, MOST_ROWS = 150, 10_000
 WIDTHS = (0.3, 1.0, 3.0)  # γ times the number of columns
-PENALTIES = (1.0, 0.1)  # λ, the largest first: each begins where the last one ended
+PENALTIES = (1.0, 0.1)  # λ, the largest first: each search starts at the previous solution
 STEPS, LONGEST, ENOUGH = 12, 5.0, 0.1  # of Newton, in log-odds
-# Standard deviations, since a kernel sees no shape in heavy tails; and the share of the largest
-# eigenvalue of K below which directions are rounding.
+# Columns are clipped at so many standard deviations, because a kernel is flat in heavy tails. Below
+# this share of the largest eigenvalue of K directions are rounding errors.
 FARTHEST, LOWEST = 3.0, 1e-8
 
 
@@ -87,7 +88,7 @@ class Learned:
         return _log_odds(np.column_stack([_score(one, seen) for one in self.scorers]), self.levels)
 
     def to_arrays(self) -> dict[str, Any]:
-        """What a file holds of them, by name; `from_arrays` reads it back."""
+        """Arrays by name for a file; the inverse of `from_arrays`."""
         kinds = [type(s).__name__ for s in self.scorers if not isinstance(s, Kernel | Trees)]
         if kinds:
             raise ModelError(
@@ -115,9 +116,9 @@ class Learned:
 
 
 def read_learner(given: Any) -> tuple[Any, ...]:
-    """The classifiers that ``class_learner=`` names, one per learned column."""
+    """The classifiers of the option ``class_learner``, one per learned column."""
     if given is None or (isinstance(given, str) and given == "auto"):
-        return ()  # left to the labels: `bayes_lepu.choosing`
+        return ()  # held-out labels decide in `bayes_lepu.choosing`
     several = tuple(given) if isinstance(given, list | tuple) else (given,)
     for one in several:
         if isinstance(one, str):
@@ -133,9 +134,9 @@ def read_learner(given: Any) -> tuple[Any, ...]:
 
 
 def can_learn(data: "PUData", folds: int = 0) -> bool:
-    """Whether there are rows and columns to learn the shape of the class from.
+    """Whether there are enough rows and columns to learn the shape of the class.
 
-    So many ``folds`` are then left out in turn, to compare it with a straight class.
+    ``folds`` is the number of folds in a comparison with a straight class, 0 without one.
     """
     if data.is_sparse or not data.in_memory or not _seen(data).any():
         return False
@@ -145,7 +146,7 @@ def can_learn(data: "PUData", folds: int = 0) -> bool:
 
 
 def of_few_kinds(data: "PUData") -> bool:
-    """Whether the rows repeat: these cannot tell a curved class from a varying annotator."""
+    """Whether most rows repeat: they cannot separate a curved class from a varying s."""
     if data.is_sparse or not data.in_memory:
         return False
     return len(np.unique(data.X[:KINDS_AMONG][:, _seen(data)], axis=0)) < FEWEST_KINDS
@@ -154,8 +155,8 @@ def of_few_kinds(data: "PUData") -> bool:
 def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "PUData":
     """The same rows with a learned column in the class for every classifier.
 
-    The classifiers see the columns of the class except group intercepts, whose rows are left out
-    together instead.
+    The classifiers use the columns of the class except group intercepts; instead, the rows of a
+    group are left out together.
     """
     if not learners:
         return data
@@ -202,7 +203,7 @@ def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "
 
 
 def scored_by(like: "PUData", data: "PUData") -> "PUData":
-    """Other rows with the learned columns of ``like``, by its classifiers."""
+    """Add learned columns to other rows, computed by the classifiers of the data ``like``."""
     assert like.learned is not None
     mask = like.is_learned
     scores = like.learned.log_odds(np.asarray(data.X))
@@ -210,7 +211,7 @@ def scored_by(like: "PUData", data: "PUData") -> "PUData":
 
 
 def without_learned(data: "PUData") -> "PUData":
-    """The same rows with the user's columns alone."""
+    """The same rows without learned columns."""
     return replace(data.columns(~data.is_learned), learned=None)
 
 
@@ -285,7 +286,7 @@ def _trained(classifier: Any, X: Array, target: NDArray[np.int8], weight: Array)
 
 
 def _left_out(learner: Any, whole: Any, target: NDArray[np.int8]) -> Array | None:
-    """Scores of the rows as if trained without them; None where classifiers are refitted."""
+    """Leave-one-out scores of the rows; None for classifiers that must be refitted for that."""
     if not isinstance(learner, str) or learner == "boosting":
         return None
     if learner == "kernel":
@@ -299,7 +300,7 @@ def _folds(
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Rows to train on and rows left out, marked ones in every fold.
 
-    Groups are left out whole, unless they are too few, or their marks in too few of them.
+    Groups are left out as a whole, unless there are too few groups or too few with marks.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -313,7 +314,7 @@ def _folds(
 
 
 def _score(scorer: Any, X: Array) -> Array:
-    """P(marked | x) by a classifier or by its arrays, kept away from certainty."""
+    """P(marked | x) by a classifier or by its arrays, at least `SURE` away from 0 and 1."""
     if isinstance(scorer, Kernel | Trees):
         return np.clip(scorer.probability(X), SURE, 1 - SURE)
     found = scorer.predict_proba(X)[:, list(scorer.classes_).index(1)]
@@ -336,7 +337,7 @@ def _name(learner: Any, taken: Sequence[str]) -> str:
 
 
 class Kernel(NamedTuple):
-    """Bumps that add up to log-odds: c of shape (m, k), w of shape (m,), and γ and b."""
+    """Log-odds as a sum of Gaussian functions: c of shape (m, k), w of shape (m,), and γ and b."""
 
     centres: Array
     heights: Array
@@ -350,7 +351,7 @@ class Kernel(NamedTuple):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], width: int) -> "Kernel":
-        """Over ``width`` columns, from stored arrays; what does not fit together is refused."""
+        """A kernel over ``width`` columns from stored arrays; inconsistent arrays are refused."""
         found = cls._make(np.asarray(arrays[name], dtype=float) for name in cls._fields)
         fine = found.centres.size == found.heights.size * width and found.level.size == 2
         if not (fine and all(np.isfinite(values).all() for values in found)):
@@ -359,7 +360,7 @@ class Kernel(NamedTuple):
 
 
 class KernelClassifier:
-    """Trains a `Kernel`; ``left_out`` are the scores of the rows without themselves."""
+    """Trains a `Kernel`; ``left_out`` are leave-one-out scores of the rows."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -389,7 +390,7 @@ def _bumps(X: Array, centres: Array, gamma: float) -> Array:
 def trained(
     X: Array, y: NDArray[Any], weight: Array, centres: Array, gamma: float
 ) -> list[tuple[float, Kernel, Array]]:
-    """For every λ: how well rows are predicted without themselves, the kernel, those log-odds."""
+    """For every λ: the leave-one-out log likelihood, the kernel, the leave-one-out log-odds."""
     size, axes = np.linalg.eigh(_bumps(centres, centres, gamma))
     kept = size > LOWEST * size[-1]
     axes = axes[:, kept] / np.sqrt(size[kept])
@@ -420,8 +421,8 @@ def trained(
 class Trees(NamedTuple):
     """Boosted trees, whose leaves add up to log-odds, or a forest, which averages probabilities.
 
-    The nodes of all trees stand one after another: places of the roots, and for every node its
-    column (-1: a leaf), children, which come after it, threshold (left: x <= threshold) and value.
+    The nodes of all trees are in one list: positions of the roots, and for every node its column
+    (-1: a leaf), children (later in the list), threshold (left: x <= threshold) and value.
     """
 
     roots: NDArray[np.int64]
@@ -470,7 +471,7 @@ class Trees(NamedTuple):
 
 
 def as_arrays(classifier: Any) -> Any:
-    """A trained classifier as a `Kernel` or `Trees`; itself where it is neither."""
+    """A trained classifier as a `Kernel` or `Trees` where possible, otherwise unchanged."""
     from sklearn import ensemble
 
     if isinstance(classifier, KernelClassifier):
@@ -484,7 +485,7 @@ def as_arrays(classifier: Any) -> Any:
 
 
 def _boosted(classifier: Any) -> Trees | None:
-    """Boosted trees; None where their private form is not the one known here, or has categories."""
+    """Boosted trees; None if scikit-learn's private format is unknown, or has categories."""
     try:
         nodes = [one.nodes for (one,) in classifier._predictors]
         base = float(np.asarray(classifier._baseline_prediction).item())

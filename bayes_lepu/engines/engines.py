@@ -47,9 +47,9 @@ class Request:
         return fit_map(self.spec, self.data, priors, rule=self.rule, rng=rng)
 
     def modes_for_draws(self) -> MapResult:
-        """The modes with unknown scales at those of their priors, as a place to start.
+        """Starting modes for samplers, with unknown scales at the scales of their priors.
 
-        Without warnings: those of the posterior are about its own answer.
+        Warnings are suppressed, because the engine warns about its own result.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IdentifiabilityWarning)
@@ -58,16 +58,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Quality:
-    """How well an engine did, by its own measure.
+    """The engine's own check of its result.
 
     Attributes
     ----------
     words : str
-        One sentence; empty where the chains are to be judged.
+        One sentence; empty for chains, which the verdict checks.
     trusted : bool or None
-        Whether the answer can be used; None where the chains are to be judged.
+        Whether the result can be used; None for chains, which the verdict checks.
     figures : mapping of str to number
-        What was measured: ``kkt_residual``, ``pareto_k``, ``divergences``, ``e_bfmi``,
+        The measured values: ``kkt_residual``, ``pareto_k``, ``divergences``, ``e_bfmi``,
         ``mode_weights`` and others.
     """
 
@@ -78,7 +78,7 @@ class Quality:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an engine returns."""
+    """The result of an engine."""
 
     parameters: Parameters  # draws of shape (chain, draw, ...); (1, 1, ...) for a point
     modes: tuple[Mode, ...]
@@ -92,7 +92,7 @@ class Outcome:
 def run_map(request: Request) -> Outcome:
     """The mode of the posterior density: the paper's penalised MLE.
 
-    Scales that are unknown are found first, at the maximum of their marginal likelihood.
+    Unknown scales are estimated first, by their marginal likelihood.
     """
     priors = request.priors
     if any(prior.hierarchical for prior in priors.values()):
@@ -135,7 +135,7 @@ def run_laplace(request: Request) -> Outcome:
 
 
 def run_nuts(request: Request) -> Outcome:
-    """Posterior draws by NUTS, by the sampler that was asked for."""
+    """Posterior draws by NUTS with the chosen sampler."""
     found, begun = request.modes_for_draws(), time.perf_counter()
     outcome = SAMPLERS[request.sampler](request, found)
     return replace(outcome, seconds=round(time.perf_counter() - begun, 3))
@@ -164,14 +164,14 @@ def pymc_draws(request: Request, found: MapResult) -> Outcome:
 
 
 def returned(request: Request, found: MapResult, z: Array, stats: Mapping[str, Array]) -> Outcome:
-    """Draws that another sampler made, factors named."""
+    """The outcome of draws that another sampler made, in one orientation."""
     density, rng = request.density, np.random.default_rng([request.nuts.random_seed, 1])
     reference = density.pack(found.point)
     sample = folding.label_unfolded(density, z, stats, reference, request.rule, rng)
     return _outcome(density, found, sample, request.rule)
 
 
-# NUTS on the compiled density, and by PyMC on its own graph: each names the factors of its draws.
+# NUTS on the compiled density, and by PyMC on its own graph; each decides its draws' orientation.
 SAMPLERS: dict[str, Callable[[Request, MapResult], Outcome]] = {
     "nutpie": nutpie_draws,
     "pymc": pymc_draws,
@@ -191,10 +191,7 @@ def _outcome(
     rule: str,
     shares: tuple[float, ...] = (1.0,),
 ) -> Outcome:
-    """Labelled draws with their orientation and what the sampler says of them.
-
-    Whether the chains agree is for the convergence checks.
-    """
+    """Oriented draws with the sampler's statistics; the verdict checks whether the chains agree."""
     from arviz_stats.base import array_stats
 
     parameters, stats = density.unpack(sample.z), sample.stats
@@ -216,8 +213,8 @@ def _outcome(
 
 
 def _mixture(density: LogDensity, found: MapResult) -> Mixture:
-    """Gaussians at the modes, with the mirror image of the best one where it is another mode."""
-    # No draw would show a mode that is further behind.
+    """Gaussians at the modes, and at the best one with t and s swapped if that is another mode."""
+    # Modes further below the best would get no draw.
     mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= 12.0])
     if density.layout.has_scales:
         return Mixture(tuple(_with_scales(density, part) for part in mixture.parts))
@@ -240,9 +237,9 @@ def _warn(text: str, kind: type[Warning] = IdentifiabilityWarning) -> None:
 
 def _warn_overruled(rule: str, probability: float | None) -> None:
     _warn(
-        f"The priors contradict the rule {rule!r}: under them the other naming of the factors has "
-        f"probability {probability:.3g}, and it was taken. Give the factors equal priors to have "
-        "them named by the rule, or orientation='none' to have them named by the priors."
+        f"The priors contradict the rule {rule!r}: under them the other orientation has "
+        f"probability {probability:.3g}, and it was chosen. Give the factors equal priors if the "
+        "rule is to decide, or orientation='none' if the priors are to decide."
     )
 
 
@@ -250,20 +247,20 @@ def _warn_separate(shares: tuple[float, ...]) -> None:
     _warn(
         f"The posterior has {len(shares)} separate modes that the chains do not connect, with "
         f"weights {', '.join(f'{w:.2f}' for w in shares)}. The draws mix them in that proportion "
-        "(fit.stats['mode'] says which is which); an average over them describes neither. See "
-        "fit.mode_table(), and settle the matter with selection_features=, audited rows (y=) or "
-        "priors."
+        "(fit.stats['mode'] has the mode of each draw); an average over them describes neither. "
+        "See fit.mode_table(), and resolve the orientation by selection_features=, audited rows "
+        "(y=) or priors."
     )
 
 
 def _warn_doubtful(result: MapResult) -> None:
-    """Warn of a mode that a user should not take at its word."""
+    """Warn of a mode that should not be trusted."""
     best = result.modes[0]
     if (steepest := max(best.norm_a, best.norm_alpha)) > 100.0:  # probabilities are 0 or 1
         _warn(
-            f"A linear predictor has standard deviation {steepest:.3g}: its slopes run off to "
-            "infinity because planes cut off the labelled rows, and only the penalty (if any) "
-            "stops them. Use a stronger penalty (C=) or fewer columns.",
+            f"A linear predictor has standard deviation {steepest:.3g}: its slopes tend to "
+            "infinity because a plane separates the labelled rows, and only the penalty (if any) "
+            "keeps them finite. Use a stronger penalty (C=) or fewer columns.",
             ConvergenceWarning,
         )
     if best.artefact:

@@ -1,8 +1,8 @@
 r"""Sampling across the swap of the two factors, exactly.
 
 Let S swap (a, b) and (α, β). The folded density :math:`q(\theta) \propto p(\theta)+p(S\theta)` is
-symmetric, so chains cannot be stuck in different mirror images, and a draw from q becomes a draw
-from p by returning θ with probability
+symmetric, so chains cannot be stuck in different orientations. A draw from q becomes a draw from p
+by returning θ with probability
 
 .. math:: w(\theta) = \frac{p(\theta)}{p(\theta) + p(S\theta)},
 
@@ -12,11 +12,11 @@ and Sθ otherwise. Three steps turn draws of q into an answer:
    Convergence is judged on pivoted draws.
 2. **Probability**: the mean of w over the pivoted draws is the posterior probability of the
    reference's orientation, before any rule.
-3. **Label**: either by the density (keep each draw with probability w, else swap it, which gives p
-   exactly), or by a rule for the whole mode at once (resample the pivoted draws with weights w).
+3. **Orient**: either by the density (keep each draw with probability w, otherwise swap it, which
+   gives p exactly), or by a rule for the whole mode (resample the pivoted draws with weights w).
 
-A sampler that does not fold leaves chains on one side, on the other, or on both, in shares
-:math:`n_A, n_B` that need not be those of the posterior, :math:`Z_A, Z_B`. Pivoted, its draws
+A sampler that does not fold leaves chains in one orientation, in the other, or in both. Their
+shares :math:`n_A, n_B` need not be the posterior probabilities :math:`Z_A, Z_B`. The pivoted draws
 become draws of the folded density by the weights
 
 .. math:: W = \frac{1}{n_A\,w/Z_A + n_B\,(1-w)/Z_B}, \qquad
@@ -44,14 +44,14 @@ from bayes_lepu.model.density import LogDensity
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Labelled draws in coordinates."""
+    """Oriented draws in coordinates."""
 
     z: Array  # (chain, draw, dim)
     # By name, (chain, draw): ``mirrored`` marks draws that the sampler made on the other side of
     # the pivot, ``exchanged`` those whose factors were swapped against it.
     stats: Mapping[str, Array] = field(default_factory=dict)
     probability: float | None = None  # of this orientation before any rule
-    overruled: bool = False  # whether a rule was to decide, and the priors were followed instead
+    overruled: bool = False  # whether the priors decided instead of the rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +135,10 @@ def label_draws(
     rule: str,
     rng: np.random.Generator,
 ) -> Sample:
-    """The factors of every draw named by the density, or by a rule for the whole mode.
+    """Orient every draw by the density, or all draws of a mode by a rule.
 
-    Where priors that treat the factors differently give the orientation by the rule less than 5 %,
-    the density decides.
+    If the priors differ between the factors and give the rule's orientation less than 5 %, the
+    density decides instead of the rule.
     """
     if not density.can_exchange:
         return Sample(z, stats)
@@ -166,7 +166,7 @@ def label_draws(
 
 
 def _rule_swaps(density: LogDensity, z: Array, rule: str) -> bool:
-    """Whether the rule names the other factor in most of the mode's draws."""
+    """Whether the rule swaps the factors in most of the mode's draws."""
     flat = z.reshape(-1, z.shape[-1])
     some = flat[evenly_spaced(len(flat), 400)]
     rows = density.data.some(20_000)  # sizes of predictors need no more
@@ -199,7 +199,7 @@ def label_unfolded(
     rule: str,
     rng: np.random.Generator,
 ) -> Sample:
-    """Draws ``(chain, draw, dim)`` of the posterior itself, their factors named as by `fit`."""
+    """Draws ``(chain, draw, dim)`` of the unfolded posterior, oriented as `fit` does."""
     if not density.can_exchange:
         return Sample(z, stats)
     folded = pivot(density, z, reference)
@@ -234,7 +234,7 @@ def log_side_weights(log_odds: Array, mirrored: NDArray[np.bool_]) -> Array:
 
 
 def has_heavy_tail(log_weight: Array) -> bool:
-    """Whether a few draws may stand for many that are missing, by the Pareto k of the weights.
+    """Whether the weights have too heavy a tail to be used, by their Pareto k.
 
     The threshold is that of `arviz.loo`, which follows the number of draws (Vehtari et al., 2024).
     """
@@ -251,17 +251,17 @@ def has_heavy_tail(log_weight: Array) -> bool:
 
 
 def _warn_lost(effective: float, lost: int, chains: int) -> None:
-    """Say where chains stayed in the wrong order of t and s."""
+    """Warn if chains stayed in the wrong order of t and s."""
     if effective < 0.1:
         text = (
-            "The chains stayed on one side of the exchange of t and s, and to make up for it a few "
-            "of the draws would have to stand for all. Use lepu.fit, which samples both sides."
+            "The chains stayed in one order of t and s, and reweighting would rest on a few draws. "
+            "Use lepu.fit, which samples both orders."
         )
     elif lost:
         text = (
             f"{lost} of {chains} chains stayed in an order of t and s that has next to no "
-            "posterior mass. Their draws are weighted by what they count in the other order, and "
-            "the answer rests on the other chains. Use lepu.fit, which samples both orders."
+            "posterior mass. Their draws are swapped and weighted, and the answer rests on the "
+            "other chains. Use lepu.fit, which samples both orders."
         )
     else:
         return

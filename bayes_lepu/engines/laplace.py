@@ -4,12 +4,13 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
     \log Z_k \approx \log p(z_k) + \tfrac d2 \log 2\pi - \tfrac12 \log\det H_k,
 
 with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
-by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Where it
-is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its weighted draws
-(population Monte Carlo, Cappé et al., 2008).
+by their importance weights. The Pareto k of the weights shows whether they can be used (up to 0.7).
+If k is above 0.5, each Gaussian becomes a Student-t with the mean and covariance of its weighted
+draws (population Monte Carlo, Cappé et al., 2008).
 
-A prior that gives slope i a sign multiplies the density by a wall Φ(k_i z_i). The Gaussians have
-the curvature without the walls, and a draw is kept with probability :math:`\prod_i \Phi(k_i z_i)`.
+A prior that gives slope i a sign multiplies the density by a smooth wall Φ(k_i z_i). The Gaussians
+have the curvature without the walls; a draw is kept with probability
+:math:`\prod_i \Phi(k_i z_i)`.
 """
 
 from collections.abc import Iterable
@@ -178,8 +179,8 @@ def resample(
 ) -> tuple[Array, float]:
     """Draws of the posterior by importance resampling, and the Pareto k of the weights.
 
-    Of up to twice as many draws of the mixture each is taken in proportion to its weight. Where k
-    exceeds `TRUSTED_K` the weights mean nothing, and the draws are those of the mixture.
+    Up to twice as many draws of the mixture are resampled in proportion to their weights. If k
+    exceeds `TRUSTED_K`, the weights are useless, and the draws are those of the mixture.
     """
     affordable = ROWS_BY_DRAWS // density.data.n_all
     weighed = max(min(2 * count, affordable // 3), min(count, affordable))

@@ -50,7 +50,7 @@ def fit_map(
     initial: Parameters | None = None,
     rng: np.random.Generator,
 ) -> MapResult:
-    """Find the modes and their orientation; by one climb alone where a start is given."""
+    """Find the modes and their orientation; with a start, by one local search only."""
     orientation.check_rule(rule)
     if any(prior.hierarchical for prior in priors.values()):
         raise ModelError(
@@ -93,9 +93,9 @@ def _by_signs(
 def _oriented(
     density: LogDensity, optima: list[Optimum], rule: str
 ) -> tuple[list[Optimum], orientation.SettledBy | None]:
-    """The optima, the answer first, its factors named by the rule where one is to decide.
+    """The optima, the answer first and in the orientation of the rule, if a rule is to decide.
 
-    The second value is what decided, where it was not what was to decide.
+    The second value is what decided instead, None if the usual criterion did.
     """
     data, best = density.data, optima[0]
     decides = orientation.settled_by(density.spec, data, rule)
@@ -107,7 +107,7 @@ def _oriented(
         return [replace(o, z=density.swap(o.z)) if swapped(o) else o for o in optima], None
     if decides == "density" and rule != "none":
         # Without guesses and lapses PsychM is SPM, and rounding would choose the orientation: two
-        # climbs to the same height stop within 1e-6 of each other.
+        # searches that reach the same height stop within 1e-6 of each other.
         alike = [o for o in optima[1:] if best.logp - o.logp < 1e-6][:1]
         if alike and swapped(best):
             optima = alike + [o for o in optima if o is not alike[0]]
@@ -131,8 +131,8 @@ def _warn_overruled(rule: str) -> None:
     warnings.warn(
         f"The penalties contradict the rule {rule!r}: they shrink the slopes of the class so much "
         "more than those of the annotator that no optimum has a steeper class, and the best "
-        "optimum was taken as it is. Give both factors like penalties (C=) to have them named by "
-        "the rule, or orientation='none' to have them named by the penalties.",
+        "optimum was used unchanged. Give both factors equal penalties (C=) if the rule is to "
+        "decide, or orientation='none' if the penalties are to decide.",
         IdentifiabilityWarning,
         skip_file_prefixes=OWN_CODE,
     )

@@ -1,10 +1,10 @@
-r"""Distinct local maxima, compared by what they say rather than by their coordinates.
+r"""Distinct local maxima, compared by their t and s on the data rather than by coordinates.
 
 Two optima are the same mode when their factors t and s agree on the data (RMS below 0.02). Where
 swapping the factors is an exact symmetry, an optimum and its swap are one mode.
 
-Some optima do not describe the rows but cut a few of them off: one factor is 1 on almost all rows,
-and the other one does the work of both (`artefact`).
+Some optima separate a few rows instead of describing all: one factor is 1 on almost all rows, and
+the other factor alone fits the labels (`artefact`).
 """
 
 from dataclasses import dataclass, fields, replace
@@ -187,10 +187,10 @@ def describe_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ..
 
 
 def artefact(found: PointFigures) -> str:
-    """What makes a mode of a model with two factors an artefact, in words; empty if nothing does.
+    """Why a mode of a model with two factors is an artefact, in words; empty if it is none.
 
-    Where t is 1 on almost all rows, the annotator's factor is the only classifier left; where s is,
-    almost every positive is labelled, which is the naive model.
+    If t is 1 on almost all rows, the annotator's factor is the only classifier. If s is 1, almost
+    every positive is labelled, which is the naive model.
     """
     for k, name in enumerate("ts"):
         if found.nearly_one[k] > 0.95:  # a class prior of .9 with its own boundary stays below
@@ -222,7 +222,7 @@ def _role(point: Parameters, best: Parameters, X: Array) -> Role:
 
 
 def distance(p: Parameters, q: Parameters, X: Array) -> float:
-    """How far two points are apart: the larger RMS difference of t and of s."""
+    """Distance of two points: the larger RMS difference of t and of s."""
     return max(_rms(p.t(X) - q.t(X)), _rms(p.s(X) - q.s(X)))
 
 

@@ -1,15 +1,15 @@
 r"""NUTS on the compiled log density through nutpie, or by PyMC on its own graph.
 
-nutpie calls the density as a C function. Where it cannot (rows out of memory, knowledge from
-outside, another version of nutpie) it calls one in Python, with the same draws.
+nutpie calls the density as a C function. Where this is impossible (rows out of memory, external
+figures, another version of nutpie), it calls a Python function, with the same draws.
 
 The sampler moves in whitened coordinates u, z = m + L u, where m is the mode with the largest
 evidence and L L' the inverse curvature there. Chains start at draws of that Gaussian. Where the
 columns of the two factors are the same, the folded density is sampled (see `folding`).
 
-Where chains started at the basin with the largest evidence never reach another one that matters,
-that one gets chains of its own, and the answer takes draws of each in proportion to the evidence of
-its Gaussians (see `laplace`). ``stats["mode"]`` shows which.
+Chains start in the basin with the largest evidence. If they never reach another basin that matters,
+this one gets chains of its own, and the result mixes draws of both in proportion to the evidence of
+their Gaussians (see `laplace`). ``stats["mode"]`` has the basin of every draw.
 """
 
 import sys
@@ -76,7 +76,7 @@ class Run:
 
     @property
     def is_calm(self) -> bool:
-        """Whether next to no draws diverged."""
+        """Whether almost no draws diverged."""
         return float(np.mean(self.stats["diverging"])) <= 0.005
 
     @property
@@ -89,7 +89,9 @@ class Run:
 
 
 def refuse_improper(priors: Priors) -> None:
-    """Flat priors have no posterior here: as β grows, s → 1 and the likelihood stays positive."""
+    """Refuse flat priors: as β grows, s → 1 and the likelihood stays positive, so the posterior
+    would be improper.
+    """
     flat = [name for name, prior in priors.items() if not prior.proper]
     if flat:
         raise ModelError(
@@ -119,8 +121,8 @@ def sample_basins(
 ) -> tuple[Run, tuple[float, ...]]:
     """Draws over all basins that matter, and the share of each (one share: a single basin).
 
-    A basin with a small share of the evidence gets no chains, nor one in which other chains have
-    been in more than 2 % of their draws.
+    A basin gets no chains if its share of the evidence is small, or if chains of another basin have
+    more than 2 % of their draws there.
     """
     runs: list[Run] = []
     shares = np.zeros(0)
@@ -159,10 +161,10 @@ def _gaps(density: LogDensity, z: Array, to: Sequence[Gaussian]) -> list[float]:
 
 
 def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
-    """Chains in one basin; run once more where the first run shows that it was too hard.
+    """Chains in one basin, with a second run if the first one fails by R-hat or divergences.
 
-    Where R-hat or divergences say so, a second run of the same length starts from the mean and
-    covariance of the first one's draws and takes smaller steps; the better of the two is kept.
+    The second run has the same length, starts from the mean and covariance of the first one's draws
+    and takes smaller steps. The better of the two is kept.
     """
     first = _run(density, start, options)
     # R-hat of short chains is noisy: the threshold of 1.01 is for chains of 1000 draws or more.
@@ -307,8 +309,8 @@ def model_in_python(density: LogDensity, state: Whitened, initial: Callable[[int
 def wait(sampler: Any) -> tuple[Array, dict[str, Array]]:
     """Draws and statistics of nutpie's background sampler.
 
-    nutpie's own waiting swallows Ctrl-C and returns chains of unequal length, filled up with NaN.
-    Here an interrupt stops the sampler and goes on as `KeyboardInterrupt`.
+    nutpie's own function ignores Ctrl-C and returns chains of unequal length, padded with NaN. Here
+    an interrupt stops the sampler and raises `KeyboardInterrupt`.
     """
     try:
         while True:

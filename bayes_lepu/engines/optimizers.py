@@ -1,15 +1,15 @@
-r"""The local maximum next to a point: L-BFGS climbs, Newton steps finish.
+r"""The local maximum next to a point, by L-BFGS and, on small tables, final Newton steps.
 
-Over many rows a climb starts on a part of them. Near the maximum it goes on over all rows in
-coordinates u of :math:`z = m + L u`, with :math:`L L'` the inverse curvature at m on that part:
-some ten gradients are then enough. On small tables Newton steps :math:`H d = g` finish.
+With many rows the search starts on a part of them. Near the maximum it continues with all rows in
+coordinates u of :math:`z = m + L u`, with :math:`L L'` the inverse curvature at m on that part;
+about ten gradients are then enough. On small tables Newton steps :math:`H d = g` follow.
 
 With L1 penalties :math:`z = m + u - v` with :math:`u, v \ge 0` around their centres m, where the
 penalty C (u + v) is smooth and zeros are exact.
 
-The log-odds of a rate have no slope where the rate vanishes, so a climb may stop at γ = 0 or λ = 0
-although the density rises away from there. Every end is therefore compared with points just
-inside, and the climb goes on from there if they are higher.
+The gradient in the log-odds of a rate vanishes with the rate. A search may therefore stop at γ = 0
+or λ = 0 although the density is higher elsewhere. So its end is compared with points just inside,
+and the search continues from there if they are higher.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ MANY_CELLS, FEW_CELLS, MAX_DIM = 400_000, 10_000, 1000
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Where a local search ended."""
+    """The end of a local search."""
 
     z: Array
     logp: float
@@ -47,9 +47,9 @@ class Optimum:
 def optimise(
     density: LogDensity, start: Array, *, rough: bool = False, near: bool = False
 ) -> Optimum:
-    """Climb from one start to a local maximum of the log density.
+    """Search from one start for a local maximum of the log density.
 
-    ``rough`` stops some hundredths of a nat below it; ``near`` says that the start is that near.
+    ``rough`` stops some hundredths of a nat below it; ``near``: the start is already that close.
     """
     z = start if near else _from_afar(density, start)
     if rough:
@@ -64,7 +64,7 @@ def optimise(
     grad = _slopes(density, z, grad)
     scale = density.data.n_all if curvature is None else np.maximum(np.diag(curvature), FLAT)
     left = np.max(grad**2) / scale if curvature is None else np.sum(grad**2 / scale)
-    # An optimum is found where what is left is nothing beside a posterior's own width.
+    # Converged if the remaining error is negligible relative to the width of the posterior.
     return Optimum(z, logp, bool(left < 0.05**2))
 
 
@@ -74,7 +74,7 @@ def _from_afar(density: LogDensity, start: Array) -> Array:
 
 
 def _finish(density: LogDensity, z: Array) -> tuple[Array, Array | None]:
-    """The maximum, and a curvature near it where one was worth its cost."""
+    """The maximum, and the curvature near it if it was computed."""
     cells = density.data.n_all * density.data.p
     if density.is_kinked:
         z = lbfgs(density, z, least=NEARLY)
@@ -260,7 +260,7 @@ def units_of(density: LogDensity) -> Units:
 
 
 def _slopes(density: LogDensity, z: Array, grad: Array) -> Array:
-    """The gradient; 0 where an L1 penalty holds a coordinate at its centre."""
+    """The gradient; 0 where an L1 penalty keeps a coordinate at its centre."""
     rate = density.prior.rate
     beyond = np.sign(grad) * np.maximum(np.abs(grad) - rate, 0.0)
     return np.where((z == density.prior.loc) & (rate > 0), beyond, grad)
@@ -270,15 +270,15 @@ def kkt_residual(density: LogDensity, z: Array) -> float:
     r"""Largest violation of the optimality conditions.
 
     They are :math:`g_j = 0` for the gradient g, and :math:`|g_j| \le C_j` for that of the smooth
-    part where an L1 penalty holds z_j at its centre.
+    part where an L1 penalty keeps z_j at its centre.
     """
     return float(np.max(np.abs(_slopes(density, z, density.logp_grad(z)[1]))))
 
 
 def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
-    """Newton steps, as long as they lower the gradient: they bring an optimum to rounding.
+    """Newton steps, as long as they reduce the gradient, for an optimum exact up to rounding.
 
-    They move the coordinates away from their L1 centres, and none may cross its centre.
+    Only coordinates away from their L1 centres move, and none may cross its centre.
     """
     rate, loc = density.prior.rate, density.prior.loc
     if density.dim > MAX_DIM or density.data.n_annotators > 1:
@@ -312,7 +312,7 @@ _drawn: WeakKeyDictionary[PUData, dict[int, PUData]] = WeakKeyDictionary()
 
 
 def part_of(density: LogDensity, size: int | None = None) -> LogDensity:
-    """The density over a part of the rows that stands for all, or itself where they are few."""
+    """The density over a weighted sample of the rows; the density itself if there are few rows."""
     size = max(2_000, 50 * density.dim) if size is None else size  # enough for a curvature
     if 3 * size >= density.data.n_all or density.data.n_annotators > 1:
         return density
@@ -320,10 +320,10 @@ def part_of(density: LogDensity, size: int | None = None) -> LogDensity:
 
 
 def subsample(data: PUData, size: int) -> PUData:
-    """About ``size`` rows at random, the same ones every time, weighted by how many they stand for.
+    """A fixed random sample of about ``size`` rows, weighted by inverse sampling probabilities.
 
-    Marked, unmarked and each kind of audited rows are drawn in equal numbers as far as there are
-    enough: rare labels stay, and sums over the part estimate sums over all rows.
+    Marked, unmarked and each kind of audited rows are drawn in equal numbers where there are
+    enough. So rare labels are kept, and weighted sums estimate sums over all rows.
     """
     known = _drawn.setdefault(data, {})
     if size not in known:

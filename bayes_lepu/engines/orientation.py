@@ -1,15 +1,15 @@
-r"""Which factor is the classifier.
+r"""The orientation: which factor is the class t.
 
-In SPM the product s·t is unchanged when the factors are swapped, so the data alone never show which
-one is t: the answer is an assumption. The paper's Assumption 3 (s is smoother than t) makes t the
-factor with the larger size, and the rules differ in how size is measured:
+In SPM the product s·t is unchanged when the factors are swapped, so the data alone never identify
+t, and an assumption has to decide. By the paper's Assumption 3 (s is smoother than t), t is the
+factor with the larger size. The rules differ in the measure of size:
 
 ``sigma-norm``
     sd of the linear predictor over the data, :math:`\sqrt{a' \mathrm{Cov}(X) a}`: free of units.
 ``norm``
     The literal Euclidean norm of the slopes (on the scale of the fit), for reproduction.
 ``none``
-    No rule: the mode with the higher density wins, and ties stay as they fell.
+    No rule: the mode with the higher density is chosen, and ties are left to chance.
 """
 
 import math
@@ -38,7 +38,7 @@ SettledBy = Literal[
 
 @dataclass(frozen=True)
 class Orientation:
-    """How it was decided which factor is t.
+    """The orientation of a fit, and what determined it.
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ class Orientation:
     sizes : dict
         Size of (t, s) under each rule, in this orientation.
     probability : float or None
-        Posterior probability of this orientation before any rule, where it was computed; of a
-        point estimate resolved by signs that from the heights of the two modes.
+        Posterior probability of this orientation before any rule, where it was computed. For a
+        point estimate resolved by signs it follows from the densities of the two modes.
     """
 
     rule: str
@@ -79,7 +79,7 @@ def sizes(point: Parameters, data: PUData) -> dict[str, tuple[float, float]]:
 
 
 def rule_swaps(point: Parameters, data: PUData, rule: str) -> bool:
-    """Whether the rule takes the second factor for the classifier: t has the larger size."""
+    """Whether the rule swaps the factors: the second one has the larger size."""
     if rule == "none":
         return False
     size_t, size_s = sizes(point, data)[rule]
@@ -103,10 +103,10 @@ def settled_by(spec: ModelSpec, data: PUData, rule: str) -> SettledBy:
 
 
 def settled_by_signs(density: LogDensity, z: Array, probability: float | None) -> bool:
-    """Whether signs that the priors give slopes resolve the orientation, with this probability.
+    """Whether the signs of slopes in the priors resolve the orientation, with this probability.
 
-    Where a slope of t is to be positive, the swap hands that sign to a slope of s: the odds of the
-    two orientations by the signs alone are those of the walls at θ and at S θ.
+    After a swap the sign required of a slope of t applies to a slope of s. The odds of the two
+    orientations by the signs alone are the ratio of the walls at θ and at S θ.
     """
     if probability is None or probability < RESOLVED:
         return False
@@ -125,6 +125,6 @@ def describe(
     probability: float | None = None,
     by: SettledBy | None = None,
 ) -> Orientation:
-    """The orientation of a point, decided ``by`` something else than usual if given."""
+    """The `Orientation` of a point; ``by`` replaces the usual criterion that decided."""
     how = by or settled_by(spec, data, rule)
     return Orientation(rule, how, sizes(point, data), probability)

@@ -1,13 +1,13 @@
-r"""Unknown scales, of annotators or of slopes: their estimates, and how a sampler moves.
+r"""Unknown scales of annotators' differences or of slopes: estimates, and centring for a sampler.
 
 .. math:: \alpha_j = \bar\alpha + \sigma z_j, \qquad v_j = c\,\bar\alpha + \sigma^c z_j
 
-The deviations z of the density are independent of σ where the data say little about an annotator;
-his own coefficients are where they say much. Every deviation is centred by its own share c. Slopes
-with an unknown scale, a = σ z, are centred alike: v = σ^c z.
+Where the data have little information about an annotator, the deviations z are nearly independent
+of σ; where they have much, the annotator's coefficients are. So every deviation is centred partly,
+by its own share c. Slopes with an unknown scale, a = σ z, are centred in the same way: v = σ^c z.
 
-The joint density of deviations and scale has no useful mode: a large σ pays because all z can be
-small, and that of slopes is unbounded as σ goes to zero. Scales are put at their marginal mode,
+The joint density of deviations and scale has no useful mode: with a large σ all z can be small, and
+for slopes it is unbounded as σ goes to zero. Scales are therefore set to their marginal mode,
 
 .. math:: \hat\sigma = \arg\max_\sigma \; \log \int p(l \mid \theta)\,
     p(\theta \mid \sigma)\, d\theta + \log p(\sigma)
@@ -31,10 +31,10 @@ from bayes_lepu.rows.factoring import inverse_curvature
 def known_scales(
     priors: Priors, sizes: Mapping[str, Array] | None = None, *, hierarchical: bool = True
 ) -> dict[str, Prior]:
-    """The same priors with every unknown scale as known: of these sizes, else of its own prior's.
+    """The priors with unknown scales replaced by ``sizes``, or by the scales of their priors.
 
-    ``sizes`` are by the names of the scales (``sigma_a``). With ``hierarchical=False`` the scales
-    of slopes stay unknown, and those of the annotators' differences alone are known.
+    ``sizes`` are by the names of the scales (``sigma_a``). With ``hierarchical=False`` only the
+    scales of the annotators' differences are replaced, and those of slopes stay unknown.
     """
     sizes, out = sizes or {}, {}
     for name, prior in priors.items():
@@ -51,7 +51,7 @@ def known_scales(
 
 
 def with_scales(prior: Prior, scales: Mapping[str, float]) -> Prior:
-    """The same prior with these scales of its terms; those that are not named at their prior's."""
+    """The prior with these scales of its terms; other terms get the scale of their prior."""
     if prior.parts:
         return replace(prior, parts=tuple(with_scales(part, scales) for part in prior.parts))
     if not isinstance(prior.scale, Prior):
@@ -60,10 +60,10 @@ def with_scales(prior: Prior, scales: Mapping[str, float]) -> Prior:
 
 
 def estimate_scales(density: LogDensity, point: Parameters) -> tuple[Priors, Parameters]:
-    """The priors with their unknown scales at the marginal mode next to a point, and the mode then.
+    """The priors with unknown scales at their marginal mode next to a point; the mode given these.
 
-    The integral is Laplace's: given the mode, an EM step sets each σ² to the mean of squares of
-    what it scales *and* their variance, half-normal prior included; then the mode is climbed again.
+    The integral is by Laplace's method. Given the mode, an EM step sets each σ² to the mean of the
+    squared coefficients plus their variances (and the half-normal prior); then the mode is updated.
     """
     layout = density.layout
     scales = [b for b in layout.blocks if b.role in ("scale", "hyper") and b.size]
@@ -102,11 +102,11 @@ def _em_step(density: LogDensity, z: Array, places: NDArray[np.intp], width: Arr
 
 
 def choose_centring(density: LogDensity, z: Array) -> Array:
-    """How far to centre each deviation: the data's share of what is known about it.
+    """How far to centre each deviation: the data's share of the information about it.
 
-    Where the data know an annotator's coefficient, the coefficient itself is nearly independent of
-    the scale sigma; where only the pooling does, its standardised deviation is; between the two a
-    mixture is best (Papaspiliopoulos et al., 2007, doi:10.1214/088342307000000014).
+    If the data identify an annotator's coefficient, the coefficient is nearly independent of the
+    scale sigma. If only the pooling does, its standardised deviation is. In between, partial
+    centring is best (Papaspiliopoulos et al., 2007, doi:10.1214/088342307000000014).
     """
     total = np.diag(density.observed_information(z))  # of which the pooling contributes 1
     centring = np.zeros(density.dim)

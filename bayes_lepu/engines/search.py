@@ -1,13 +1,13 @@
-r"""The search for modes: from many starts, over few rows first where there are many.
+r"""The search for modes: from many starts, first on a part of the rows where there are many.
 
-Every start is climbed roughly, over a part of the rows. The distinct ends are climbed to their
-modes there, and these over twenty times as many rows and more, in the end over all.
+A rough search runs from every start over a part of the rows. The distinct ends are refined to modes
+there, then on twenty times as many rows and so on, finally on all rows.
 
-Zeros are never a start: there (and wherever α = a, β = b) the gradient cannot tell the two factors
-apart and the search ends on a saddle. The starts, in order, after one SCAR fit (a, b, c):
+Zeros are never a start: there (and wherever α = a, β = b) the gradient is the same for both factors
+and the search ends on a saddle. The starts, in order, after one SCAR fit (a, b, c):
 
-* SPM: SCAR with a small random α; reversed annotator α = -a; random pairs.
-* PsychM: both orders of the best SPM mode with small γ and λ, SCAR with a small random α, reversed
+* SPM: SCAR with a small random α; opposite annotator α = -a; random pairs.
+* PsychM: both orders of the best SPM mode with small γ and λ, SCAR with a small random α, opposite
   annotator with γ near c, the ridge α = a, β = b - 1; random pairs.
 
 Random pairs have slopes N(0, 4/p) in units of the columns' spread and intercepts N(0, 1). The order
@@ -37,7 +37,7 @@ SMALL = 0.05  # guesses and lapses of a start, away from the face where they van
 def search(
     density: LogDensity, *, n_starts: int | None = None, rng: np.random.Generator
 ) -> list[Optimum]:
-    """The modes that climbs from all starts lead to, best first.
+    """The modes found from all starts, best first.
 
     ``n_starts`` takes the named starts first. Naive has one start, SCAR two.
     """
@@ -75,7 +75,7 @@ def _rough_ends(
 
 
 def _within_reach(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
-    """The ends that are not surely far behind the first, as all rows see it, and its swap."""
+    """The ends that can still be modes worth keeping by their density on all rows, and the swap."""
     data, points = density.data, [density.unpack(o.z) for o in ends]
     rows = [row_terms(point, data)[0] for point in points]
     kept = []
@@ -180,9 +180,9 @@ def _random_points(data: PUData, count: int, rng: np.random.Generator) -> list[P
 
 
 def _random_slopes(data: PUData, rng: np.random.Generator) -> Iterator[Array]:
-    """Slopes that each move the predictor by about one for a standard deviation of its column.
+    """Random slopes of about one per standard deviation of the column.
 
-    They follow their columns when these change places or signs.
+    They do not depend on the order and the signs of the columns.
     """
     spread = data.evenly(20_000).column_moments[1]
     spread = np.where(spread > 0, spread, 1.0)

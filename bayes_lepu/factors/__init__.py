@@ -1,4 +1,4 @@
-"""Factors of the row formula, t and s alike: a link, and rates."""
+"""Factors of the row formula, for t and for s: a link, and rates."""
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors.curves import FACTORS, ceiling
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 REGISTRY: dict[str, Factor] = {factor.name: factor for factor in FACTORS}
-# Those that a class can have: a link without rates to estimate.
+# The factors that a class can have: links without rates to estimate.
 CURVES = {name: factor for name, factor in REGISTRY.items() if factor.is_plain}
 
 
@@ -35,7 +35,7 @@ def get_link(name: str) -> Link:
 
 
 def get_curve(class_link: str | Factor) -> Factor:
-    """The class by the name of its link, or a factor of one's own whose rates are known."""
+    """The class by the name of its link, or the user's own factor with known rates."""
     if not isinstance(class_link, Factor):
         if class_link not in CURVES:
             raise ModelError(

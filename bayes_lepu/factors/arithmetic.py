@@ -1,4 +1,4 @@
-"""An exponential that the loops around it can be vectorised with, and how these are compiled."""
+"""An exponential and a logarithm that LLVM can vectorise, and the options for compiling loops."""
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types

@@ -1,6 +1,6 @@
 r"""The links of the library, each for NumPy, numba and PyTensor, and the factors made of them.
 
-No value is formed as one minus the other, so that both tails keep all their digits.
+F and 1 - F are computed separately, so that both tails keep all their digits.
 """
 
 import math
@@ -24,7 +24,7 @@ def logistic_logs(z: Array) -> tuple[Array, Array, Array]:
 
 
 def logistic_complement(z: Array) -> Array:
-    """σ(-z) in three passes over one array: NumPy's exponential is the quickest of all."""
+    """σ(-z) in three passes over one array, by NumPy's exponential, which is the fastest way."""
     out = np.exp(z)
     out += 1.0
     return np.reciprocal(out, out=out)
@@ -162,7 +162,7 @@ CAUCHIT = Link(
 )
 
 # Log-log: F(z) = exp(-e^-z), F' = e^-z F; and its mirror image, the complementary log-log link ---
-# F(z) = 1 - exp(-e^z), which a count with a log-linear mean gives when only "at least one" is seen.
+# F(z) = 1 - exp(-e^z): the probability that a Poisson count with a log-linear mean is not zero.
 
 LOWEST = -700.0  # predictors are cut here: exp(-LOWEST) is still a number
 SMALL = 30.0  # from here on log(1 - exp(-e)) = log e - e/2 to all digits, e = exp(-z)

@@ -1,6 +1,6 @@
-"""Links in compiled code: the address of a C function that fills F for the rows of a tile.
+"""Links in compiled code: the address of a C function that computes F for the rows of a tile.
 
-So a link is compiled when a fit asks for it, by itself, and the kernel once, whatever the links.
+A link is then compiled separately when a fit needs it, and the kernel only once for all links.
 """
 
 import math
@@ -25,7 +25,7 @@ C_LINK = types.void(types.boolean, types.int64, *[NUMBERS] * 4)
 
 
 def code_of(link: Link) -> int:
-    """What stands for a link in the arguments of compiled code, in this process."""
+    """The address of a link's C function, for compiled code in this process."""
     return int(_loop(link).address)
 
 
@@ -95,7 +95,7 @@ def link_logs(link: int, z: float) -> tuple[float, float, float]:
 
 
 def factor_values(link: Link, z: Array, log_rates: Array) -> tuple[Array, Array, Array]:
-    """ψ, 1 - ψ and ∂ψ/∂z of predictors (n,), as quickly as the kernel has them."""
+    """ψ, 1 - ψ and ∂ψ/∂z of predictors (n,), by the kernel's code."""
     up, down, slope = np.empty((3, z.size))
     fill_curve(code_of(link), z, up, down, slope)
     gamma, lam, rho = np.exp(log_rates)

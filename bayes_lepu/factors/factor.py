@@ -1,12 +1,12 @@
-r"""What a factor is: a link, and the rates that mix it with certainty and impossibility.
+r"""Factors: a link, and the rates that mix it with the constants 1 and 0.
 
 .. math::
     \psi(\omega) = \gamma + \rho\,F(\omega), \qquad
     1 - \psi = \lambda + \rho\,(1 - F(\omega)), \qquad \gamma + \lambda + \rho = 1 .
 
-Rates are handled as logarithms (log γ, log λ, log ρ), and ψ and 1 - ψ are sums of positive terms.
-Free rates have one coordinate less than there are of them: the logarithms of their ratios to the
-last one. With :math:`u, v` the coordinates of γ and λ,
+Rates are stored as logarithms (log γ, log λ, log ρ), and ψ and 1 - ψ are sums of positive terms.
+The coordinates of k free rates are the k - 1 logarithms of their ratios to the last one. With
+:math:`u, v` the coordinates of γ and λ,
 
 .. math::
     \partial\psi/\partial\omega = \rho F'(\omega), \qquad
@@ -91,11 +91,11 @@ class Link:
 class Factor:
     """A probability as a function of its predictor: t(x) of the class, or s(x) of an annotator.
 
-    ``formula`` is the function in one line with η for the predictor. ``free`` names those of the
-    rates ``("gamma", "lambda", "rho")`` that are not zero, in this order; they sum to one, and a
-    single one is one. ``fixed`` has all three where they are known. The free rates form the
-    parameter ``rates_name``, are reported as ``components``, and have a Beta or Dirichlet prior of
-    this ``concentration``. ``note`` says what the formula means, in a few words.
+    ``formula`` is the function in one line with η for the predictor. ``free`` lists the rates
+    of ``("gamma", "lambda", "rho")`` that are not zero, in this order. They sum to one, so a single
+    one equals one. ``fixed`` has all three if they are known. The free rates form the parameter
+    ``rates_name``, are reported as ``components``, and have a Beta or Dirichlet prior with this
+    ``concentration``. ``note`` explains the formula in a few words.
     """
 
     name: str
@@ -166,7 +166,7 @@ class Factor:
 
     @property
     def coordinate_rates(self) -> tuple[int, ...]:
-        """Which rate, by its place in (γ, λ, ρ), every coordinate belongs to."""
+        """The position in (γ, λ, ρ) of the rate of every coordinate."""
         return tuple(RATES.index(name) for name in self.free[: self.n_coordinates])
 
     def log_rates(self, coordinates: ArrayLike = ()) -> Array:
@@ -240,7 +240,7 @@ def logs_to_ratios(log_w: Array) -> Array:
 
 
 def _pickled(value: "Link | Factor", getter: str) -> Any:
-    """What comes with the library goes by its name, so that it is the same object again."""
+    """Pickle the library's own links and factors by name, so that loading gives the same object."""
     from bayes_lepu import factors
 
     get = getattr(factors, getter)

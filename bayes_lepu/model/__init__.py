@@ -1,4 +1,4 @@
-"""The models of the labelling: a table of names and factors of s."""
+"""The models of the labelling: a table of names and propensities."""
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import REGISTRY as PROPENSITIES
@@ -7,7 +7,7 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
 
-AUTO = "auto"  # left to the labels, by `fit` alone
+AUTO = "auto"  # held-out labels choose the model; accepted by `fit` only
 # Name of the model, name of its propensity; from the simplest mechanism to the richest.
 TABLE = {
     "naive": "one",
@@ -34,9 +34,9 @@ def list_models() -> list[str]:
 
 
 def get_model(model: str | Factor | ModelSpec, *, besides: tuple[str, ...] = ()) -> ModelSpec:
-    """The model of this name, of this propensity's name, or of a propensity of one's own.
+    """The model of this name, with the propensity of this name, or with the user's own propensity.
 
-    ``besides`` are other names that the caller takes, for the message about an unknown one.
+    ``besides`` are further names to list in the message about an unknown name.
     """
     if isinstance(model, ModelSpec):
         return model

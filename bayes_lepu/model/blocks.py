@@ -1,22 +1,22 @@
 r"""The parameter table of a model: one block for every parameter.
 
-From it follow the packing of parameters into coordinates z (`coordinates`), the prior's density,
-the variables of the PyMC graph, the tree and the file.
+The table determines how parameters are packed into coordinates z (`coordinates`), the density of
+the prior, the variables of the PyMC graph, the tree and the file.
 
 Several annotators are partially pooled: each block of the propensity becomes three,
 
 .. math:: \alpha_j = \bar\alpha + \sigma_\alpha z_j, \qquad z_j \sim N(0, 1),
 
-``alpha_mean`` with the prior the block has for one annotator, ``sigma_alpha``, and the deviations
-``z_alpha``. Rates are pooled on the scale of their coordinates. Slopes ``delta`` of columns that
-differ between the annotators of a row are the same for all of them.
+``alpha_mean`` with the prior of the block for one annotator, ``sigma_alpha``, and the deviations
+``z_alpha``. Rates are pooled on the scale of their coordinates. Slopes ``delta`` of columns of
+visits are the same for all annotators.
 
 Slopes with unknown scales, of smooth terms, group intercepts, or all of a factor, are
 
 .. math:: a_k = m_k + \sigma_{g(k)} z_k, \qquad z_k \sim N(0, 1), \quad \sigma_g \sim N^+(0, s_g^2)
 
-with the blocks ``z_a`` and ``sigma_a``. The columns of one term have the same scale g. Columns
-without one keep the prior they have, and z is the slope itself.
+with the blocks ``z_a`` and ``sigma_a``. The columns of one term share one scale. Columns without an
+unknown scale keep their prior, and z is the slope itself.
 """
 
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ STANDARD = Prior("normal", scale=1.0)  # of the annotators' deviations
 
 @dataclass(frozen=True, eq=False)
 class SlopeScales:
-    """How the slopes of one factor follow from their coordinates and scales."""
+    """The map from coordinates and scales to the slopes of one factor."""
 
     unit: Prior  # of the coordinates z
     prior: Prior  # of the scales σ
@@ -84,12 +84,11 @@ class SlopeScales:
 class Block:
     """One row of the parameter table.
 
-    ``transform`` leads from the natural value to the coordinates, whose readable names are
-    ``labels``.
+    ``transform`` maps the natural value to the coordinates; ``labels`` are names of coordinates.
     """
 
     name: str  # of the PyMC variable
-    role: Role  # the value; what annotators share, how far they differ; unknown scales of slopes
+    role: Role  # value; mean, scale or deviations over annotators; unknown scales of slopes
     transform: Transform
     dims: tuple[str, ...]
     labels: tuple[str, ...]
@@ -110,11 +109,11 @@ class Block:
 
     @property
     def is_simplex(self) -> bool:
-        """Whether its natural values have a component more than there are coordinates."""
+        """Whether its natural values form a simplex, with one component more than coordinates."""
         return self.prior.form.support == "simplex"
 
     def natural(self, z: Array) -> Array:
-        """Natural values from coordinates ``(..., size)``; single ones lose the axis."""
+        """Natural values from coordinates ``(..., size)``; a single value has no axis."""
         if not self.size:
             return np.full(z.shape[:-1], self.prior.loc)  # a known scale
         if self.transform == "log":
@@ -173,9 +172,9 @@ def _entries(
 
 
 def with_priors(spec: "ModelSpec", data: PUData | None = None) -> dict[str, tuple[Stem, Role]]:
-    """What carries a prior, by name: the one list of the parameters of a model.
+    """All parameters of a model that have a prior, by name.
 
-    Several annotators, in ``data``, have what they share and how they differ in place of a value.
+    With several annotators in ``data``, a mean and a scale replace the value.
     """
     every, several = [Stem("a", "a"), Stem("b", "b")], data is not None and data.n_annotators > 1
     if spec.has_selection and (data is None or data.selection_mask.any()):

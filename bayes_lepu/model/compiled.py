@@ -34,7 +34,7 @@ class Terms(NamedTuple):
 
 
 class LinearTerms(NamedTuple):
-    """The full vector as products of coordinates and their scales; see `coordinates.Layout`."""
+    """The terms of the full vector, each a coordinate times its scale; see `coordinates.Layout`."""
 
     shift: Array  # of every entry of the full vector
     place: NDArray[np.intp]  # of every term: the entry that it is added to
@@ -44,7 +44,7 @@ class LinearTerms(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """All that an evaluation needs besides the coordinates."""
+    """The arguments of an evaluation besides the coordinates."""
 
     rows: Rows
     links: Codes
@@ -114,7 +114,7 @@ def expand(z: Array, k: Constants) -> Array:
 
 @_part
 def collect(full_grad: Array, z: Array, k: Constants) -> Array:
-    """The gradient by the coordinates, from the one by the full vector."""
+    """The gradient in the coordinates, from the gradient in the full vector."""
     terms, grad = k.linear, np.zeros(z.size)
     for i in range(terms.place.size):
         scale, d = terms.scale[i], terms.size[i] * full_grad[terms.place[i]]
@@ -126,7 +126,7 @@ def collect(full_grad: Array, z: Array, k: Constants) -> Array:
 
 
 def python_point_of(full: Array, k: Constants) -> Point:
-    """The point of the row formula that a full vector stands for."""
+    """The point of the row formula with this full vector."""
     p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
     own = full[p + 1 :].copy().reshape(J, p + 1 + OWN)
     rates, epsilon = np.empty((J, 3)), np.zeros(J)
@@ -200,7 +200,7 @@ def uncentre(v: Array, centring: Array, k: Constants) -> Array:
 def centred_grad(
     value: float, grad: Array, z: Array, centring: Array, k: Constants
 ) -> tuple[float, Array]:
-    """Log density and gradient carried over to the sampling coordinates, Jacobian included."""
+    """Log density and gradient in the sampling coordinates, Jacobian included."""
     out = grad.copy()
     for i in range(z.size):  # what annotators share comes before what they deviate by
         scale, mean, c = k.log_sigma[i], k.mean[i], centring[i]
@@ -214,9 +214,9 @@ def centred_grad(
 
 
 class Whitened(NamedTuple):
-    """The density that a sampler sees: of the coordinates u of v = mean + root u.
+    """The density for a sampler, in the coordinates u of v = mean + root u.
 
-    ``centring`` is empty where no scale is unknown, ``order`` where nothing is folded.
+    ``centring`` is empty if no scale is unknown, ``order`` if the density is not folded.
     """
 
     mean: Array
@@ -238,7 +238,7 @@ def coordinates_of(u: Array, state: Whitened) -> Array:
 
 @_part
 def carried(value: float, grad: Array, z: Array, state: Whitened) -> tuple[float, Array]:
-    """Log density and gradient of z as those of u."""
+    """Log density and gradient in u, from those in z."""
     if state.centring.size:
         value, grad = centred_grad(value, grad, z, state.centring, state.constants)
     out = np.zeros(grad.size)
@@ -279,7 +279,7 @@ C_COPY = types.int64(types.uint64, types.uint64, NUMBERS, NUMBERS, types.voidptr
 
 
 def _borrowed(context: Any, build: Any, kind: Any, value: Any) -> Any:
-    """The same value whose arrays own nothing, so that nobody counts who uses them."""
+    """The same value with arrays that do not own their memory, so without reference counts."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, build, value)
         array.meminfo = array.meminfo.type(None)
@@ -293,7 +293,7 @@ def _borrowed(context: Any, build: Any, kind: Any, value: Any) -> Any:
 
 @intrinsic
 def store(_context, room, value):  # type: ignore[no-untyped-def]
-    """Write a value, without what its arrays hold, to the start of an array of bytes."""
+    """Write a value to the start of an array of bytes; arrays as addresses, without contents."""
 
     def generate(context, build, signature, args):  # type: ignore[no-untyped-def]
         start = context.make_array(signature.args[0])(context, build, args[0]).data
@@ -329,7 +329,7 @@ def stored(_context, address, kind):  # type: ignore[no-untyped-def]
 
 @_jit
 def written(state: Whitened) -> NDArray[np.uint8]:
-    """A state as the bytes that a C function reads; they hold addresses into its arrays."""
+    """A state as bytes for a C function; they contain addresses of its arrays."""
     room = np.zeros(size_of(state), dtype=np.uint8)
     store(room, state)
     return room

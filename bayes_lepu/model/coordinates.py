@@ -1,8 +1,8 @@
-r"""Between the parameters of a model and its unconstrained coordinates, by the table of blocks.
+r"""The map between the parameters of a model and its unconstrained coordinates.
 
-The *full* vector is what the row formula is written in (`rows.arguments.FlatOrder`), with zeros
-where nothing is free. Coordinates z are the free entries. Points of a simplex have the coordinates
-log(w_k / w_last): a probability is a simplex of two, its coordinate a logit.
+The *full* vector has all arguments of the row formula (`rows.arguments.FlatOrder`), with zeros for
+entries that are not free. Coordinates z are the free entries. A simplex has the coordinates
+log(w_k / w_last); a probability is a simplex of two components, its coordinate is the logit.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    r"""Where every block stands among the coordinates, and how these make the full vector.
+    r"""The positions of the blocks among the coordinates, and the full vector they give.
 
     .. math:: \text{full} = \text{shift} + \sum_k e_{\text{place}_k} \sigma_k z_{\text{at}_k},
         \qquad \sigma_k = \text{size}_k \, e^{z_{\text{scale}_k}}
@@ -68,7 +68,7 @@ class Layout:
 
     @cached_property
     def by_slot(self) -> SimpleNamespace:
-        """Coordinates of the values (or of what annotators share), by slot; empty where absent."""
+        """Coordinates of the values (or annotators' means), by slot; empty where absent."""
         out = {}
         for slot in get_args(Slot):
             mine = [self.slices[b.name] for b in self.values if b.slot == slot]
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def values(self) -> list[Block]:
-        """The blocks of slopes, intercepts and rates, or of what annotators share of them."""
+        """The blocks of slopes, intercepts and rates, or of their means over annotators."""
         return [b for b in self.blocks if b.role in ("value", "mean")]
 
     @property
@@ -97,7 +97,7 @@ class Layout:
 
     @cached_property
     def pooled(self) -> list[tuple[Block, Block, slice]]:
-        """What annotators share, by how much they differ, and the places of their deviations."""
+        """Blocks of means and scales over annotators, and the places of their deviations."""
         sigma = {b.stem: b for b in self.blocks if b.role == "scale"}
         means = [b for b in self.values if b.role == "mean"]
         return [(b, sigma[b.stem], self.slices[f"z_{b.stem}"]) for b in means]
@@ -159,7 +159,7 @@ class Layout:
 
     @cached_property
     def centred(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Of every coordinate, that of its log σ and of what it deviates from; -1 for none."""
+        """For every coordinate the positions of its log σ and of its mean; -1 for none."""
         log_sigma, mean = np.full((2, self.dim), -1, dtype=np.intp)
         log_sigma[self.terms.at] = self.terms.scale
         for block, sigma, apart in self.pooled:
@@ -193,8 +193,8 @@ class Layout:
     def coordinates(self, full: Array, pooling: Mapping[str, Array]) -> Array:
         """Coordinates ``(..., dim)`` of full vectors ``(..., size)``.
 
-        What annotators share and how much they differ is taken from ``pooling`` where it stands
-        there, else from their mean and spread. Unknown scales are the size of what they scale.
+        Means and scales over annotators come from ``pooling`` if given there, otherwise from the
+        annotators' mean and sd. Unknown scales are the root mean square of their slopes.
         """
         z, rest = np.zeros((2, *full.shape[:-1], self.dim))
         values = np.nan_to_num(full, nan=0.0, posinf=LARGEST, neginf=-LARGEST)

@@ -7,8 +7,8 @@ r"""Log posterior density of a model on its free coordinates, with gradient and 
 With ``jacobian=False`` the maximum is the paper's penalised MLE; with ``jacobian=True`` the density
 is that of the unconstrained coordinates, as a sampler needs it: the softmax map of the rates adds
 log(γ λ ρ) (SCAR: log c(1-c)). Unknown scales σ have the coordinate log σ, always with its Jacobian.
-A class prior π or label frequency c that is known from outside, with a standard error, is one more
-normal observation.
+An external class prior π or label frequency c, with a standard error, is one more normal
+observation.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class LogDensity:
     jacobian: bool = False  # whether to add that of the map to the unconstrained rates
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what holds addresses of this process."""
+        """The state for pickling, without addresses of this process."""
         return {name: value for name, value in vars(self).items() if name != "constants"}
 
     @cached_property
@@ -205,7 +205,7 @@ class LogDensity:
         return value + self._add_known(z, grad), grad
 
     def _add_known(self, z: Array, grad: Array) -> float:
-        """Log density of what is known from outside; adds its gradient."""
+        """Log density of the external figures; adds its gradient."""
         if self.data.is_closed:
             return 0.0
         value, full_grad, _ = known_terms(self.data, self.links, self.point(z))
@@ -234,7 +234,7 @@ class LogDensity:
         return *found, self._pulled(info + self._known_info(z), z) + self.prior_precision(z)
 
     def _known_info(self, z: Array) -> Array | float:
-        """Information in what is known from outside, in the full vector."""
+        """Information of the external figures, in the full vector."""
         if self.data.is_closed:
             return 0.0
         roots = known_terms(self.data, self.links, self.point(z))[2]
@@ -278,15 +278,15 @@ class LogDensity:
         return z
 
     def _pulled(self, info: Array, z: Array) -> Array:
-        """A curvature of the full vector as one of the coordinates."""
-        if self.data.n_annotators == 1 and not self.layout.has_scales:  # which are its entries
+        """A curvature in the coordinates, from one in the full vector."""
+        if self.data.n_annotators == 1 and not self.layout.has_scales:  # coordinates are entries
             return info[np.ix_(self.layout.free, self.layout.free)]
         J = self.layout.jacobian(z)
         return J.T @ info @ J
 
 
 def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
-    r"""A class prior or label frequency known from outside, as one more observation.
+    r"""An external class prior or label frequency as one more observation.
 
     .. math::
         \hat\pi \sim N(\pi(\theta), e), \quad \pi = \sum_i w_i t_i / \sum_i w_i; \qquad
@@ -314,7 +314,7 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
 def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
     """Log-likelihood of every row (not weighted) and P(y=1 | x, labels), both ``(..., n)``.
 
-    The probability is 1 where a mark is proof, and audited rows keep their class.
+    The probability is 1 for a mark that cannot be false; audited rows have their class.
     """
     flat, links = parameters.take_flat(), Links(parameters.link, parameters.of_class.link)
     loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
@@ -326,7 +326,7 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
 
 
 def _logliks(rows: Rows, links: Links, points: list[Point]) -> Sums:
-    """Log-likelihood at several points; a function that other machines know by its name."""
+    """Log-likelihood at several points; a module-level function, so that Dask can send it."""
     return (np.array([row_sums.loglik_grad(rows, links, point)[0] for point in points]),)
 
 

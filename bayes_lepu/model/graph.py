@@ -1,8 +1,8 @@
 r"""The PyMC graph of a model, from its table of blocks to the likelihood of the labels.
 
-The likelihood takes log t, log(1 - t), log s and log(1 - s), all sums of positive terms. PyMC's own
-Bernoulli forms 1 - p (or a sigmoid of the logit) and returns -inf with NaN gradients from
-τ = ω = 38 on, which optimisers and warm-up do visit.
+The likelihood uses log t, log(1 - t), log s and log(1 - s), all sums of positive terms. PyMC's own
+Bernoulli computes 1 - p (or a sigmoid of the logit). It returns -inf with NaN gradients from
+τ = ω = 38 on, which optimisers and warm-up do reach.
 """
 
 import re
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bayes_lepu.model.spec import ModelSpec
 
-# What is added to a predictor ("tau" or "omega"), made inside the model.
+# Functions of terms that are added to a predictor ("tau" or "omega"), called inside the model.
 Terms = Mapping[str, Callable[[], Any]]
 
 NEVER = -1e10  # a log probability whose exponential is 0, with a finite difference to anything
@@ -102,10 +102,10 @@ def _as_text(
     formatting: str = "plain",
     include_params: bool = True,
 ) -> str:
-    """PyMC's text of a model, with t, s and h, and with parameters that PyMC writes as f(...).
+    """PyMC's text of a model with t, s and h, and with the parameters that PyMC prints as f(...).
 
-    ``shown`` has them by variable: of the labels their probability h, not the logarithms that the
-    likelihood is computed from; of a Dirichlet its concentration.
+    ``shown`` has these parameters by variable: for the labels their probability h instead of the
+    logarithms in the likelihood, for a Dirichlet its concentration.
     """
     from pymc.printing import str_for_model
 
@@ -159,7 +159,7 @@ def _variables(spec: "ModelSpec", blocks: tuple[Block, ...]) -> dict[str, Any]:
 
 
 def _pooled(block: Block, mean: Any, deviation: Any, spec: "ModelSpec") -> Any:
-    """Coefficients of all annotators, mean + deviation; rates by way of their coordinates."""
+    """Coefficients of all annotators, mean + deviation; rates through their coordinates."""
     import pytensor.tensor as pt
 
     if block.slot != "rates":
@@ -201,7 +201,7 @@ def _log_rates(spec: "ModelSpec", rates: Any) -> Any:
 def _summaries(
     spec: "ModelSpec", data: PUData, model: "pm.Model", t: Any, s: Any, weight: Any
 ) -> None:
-    """π, c of every annotator, single rates, and what is known from outside about them."""
+    """π, c of every annotator, single rates, and the external figures of π and c."""
     import pymc as pm
     import pytensor.tensor as pt
 
@@ -225,8 +225,8 @@ def _observe(
 ) -> None:
     """Observed labels, ``l`` of one annotator and ``L`` of several, and audited classes ``y``.
 
-    Of an audited row, y is observed as the mark of an annotator who never errs, and the labels are
-    those given y.
+    The audited class y of a row is observed like the mark of an annotator who never errs; the
+    labels of the row are then conditional on y.
     """
     import pymc as pm
     import pytensor.tensor as pt

@@ -10,8 +10,8 @@ Conventions
 Any leading dimensions are draws. With one annotator ``a`` and ``alpha`` are ``(..., p)``, ``b``,
 ``beta`` and ``epsilon`` are ``(...)``, ``log_w = (log γ, log λ, log ρ)`` is ``(..., 3)``.
 Several annotators add an axis: ``alpha (..., J, p)``, ``beta (..., J)``, ``log_w (..., J, 3)``,
-``epsilon (..., J)``; what belongs to each of them, such as s, is then ``(..., J, n)``. All live on
-the internal scale of the data; masked columns hold zeros.
+``epsilon (..., J)``; their functions, such as s, are then ``(..., J, n)``. All are on the internal
+scale of the data; masked columns have slopes of zero.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -43,8 +43,8 @@ class Parameters:
     beta: Array
     log_w: Array
     epsilon: Array | None = None  # rates of false marks; without them a mark is proof
-    # What annotators share and how much they differ (``alpha_mean``, ``sigma_alpha``, ...), and
-    # unknown scales of priors.
+    # Means and scales over annotators (``alpha_mean``, ``sigma_alpha``, ...), and unknown scales of
+    # priors.
     pooling: Mapping[str, Array] = field(default_factory=dict)
     link: Link = LOGISTIC.link  # F of the propensity
     of_class: Factor = LOGISTIC  # G, the curve of the class
@@ -60,7 +60,7 @@ class Parameters:
         gamma: Any = 0.0,
         lam: Any = 0.0,
     ) -> Self:
-        """A point written in the paper's letters (no ``alpha``: a constant propensity)."""
+        """A point from parameters in the paper's notation; without ``alpha`` s is constant."""
         a = np.atleast_1d(np.asarray(a, dtype=float))
         weights = np.array([gamma, lam, 1.0 - gamma - lam])
         if not weights.min() >= -1e-12:  # so that NaN is refused as well
@@ -91,7 +91,7 @@ class Parameters:
 
     @property
     def point(self) -> Point:
-        """The same as the row formula takes it, of a single point."""
+        """A single point as an argument of the row formula."""
         return make_point(
             a=self.a,
             b=self.b,
@@ -115,7 +115,7 @@ class Parameters:
         return self.of_class.value(self.tau(X))
 
     def s(self, X: Array) -> Array:
-        """Propensity P(l=1 | y=1, x), of every annotator."""
+        """Propensity P(l=1 | y=1, x) of every annotator."""
         return self.s_at(self.omega(X))
 
     def s_at(self, omega: Array) -> Array:
@@ -123,7 +123,7 @@ class Parameters:
         return self.link.mixed_value(omega, self.log_w[..., None, :])
 
     def h(self, X: Array) -> Array:
-        """Label probability P(l=1 | x), of every annotator."""
+        """Label probability P(l=1 | x) of every annotator."""
         t = self.t(X)
         t = t[..., None, :] if self.several else t
         if self.epsilon is None:
@@ -131,7 +131,7 @@ class Parameters:
         return self.s(X) * t + self.epsilon[..., None] * (1 - t)
 
     def anybody(self, X: Array, shown: NDArray[np.bool_]) -> Array:
-        """Probability ``(..., n)`` that somebody of those who are shown the row marks it."""
+        """Probability ``(..., n)`` that at least one annotator who is shown the row marks it."""
         if not self.several:
             return self.h(X)
         see = shown.T
@@ -144,8 +144,8 @@ class Parameters:
     def missed(self, X: Array) -> Array:
         """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)].
 
-        Its log-odds are those of t plus Σ log(1 - s_j) - Σ log(1 - ε_j). Of one annotator they need
-        no logarithm, unless the exponentials would leave the range of numbers.
+        Its log-odds are those of t plus Σ log(1 - s_j) - Σ log(1 - ε_j). With one annotator no
+        logarithm is needed, unless an exponential would overflow.
         """
         odds, omega, complement = self._log_odds(X), self.omega(X), self.link.complement
         if not self.several and complement is not None and _moderate(odds) and _moderate(omega):
@@ -166,7 +166,7 @@ class Parameters:
         return sigmoid(log_odds)
 
     def positive_if_marked(self, X: Array) -> Array:
-        """P(y=1 | x, l=1) of one annotator: 1 unless negatives may be marked."""
+        """P(y=1 | x, l=1) with one annotator: 1 unless negatives may be marked."""
         if self.epsilon is None:
             return np.ones((*self.b.shape, X.shape[0]))
         with np.errstate(divide="ignore"):  # ε = 0, where a mark is proof
@@ -178,8 +178,8 @@ class Parameters:
     ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
         """Classes ``(..., n)`` and labels drawn from the model.
 
-        Labels are ``(..., n)``, of several annotators ``(..., n, J)``, `NOT_SHOWN` where ``shown``
-        (n, J) says so.
+        Labels are ``(..., n)``, with several annotators ``(..., n, J)`` and `NOT_SHOWN` where
+        ``shown`` (n, J) is false.
         """
         t = self.t(X)
         y = rng.random(t.shape) < t
@@ -195,7 +195,7 @@ class Parameters:
         return y.astype(np.int8), labels
 
     def swap(self) -> Self:
-        """The point S θ with (a, b) and (α, β) swapped; of several annotators their means."""
+        """The point S θ with (a, b) and (α, β) swapped; with several annotators by their means."""
         if not self.several:
             return replace(self, a=self.alpha, b=self.beta, alpha=self.a, beta=self.b)
         alpha, beta = self.alpha.mean(axis=-2), self.beta.mean(axis=-1)
@@ -209,13 +209,13 @@ class Parameters:
         )
 
     def _with_own(self, change: Callable[[Array, int], Array]) -> Self:
-        """The same with every annotator's values changed; the second argument is their axis."""
+        """A function applied to every array of annotators' values and the axis of annotators."""
         own = {name: getattr(self, name) for name in OWN_AXIS}
         changed = {k: None if v is None else change(v, OWN_AXIS[k]) for k, v in own.items()}
         return replace(self, **changed)  # type: ignore[arg-type]
 
     def for_annotators(self, count: int) -> Self:
-        """The same point with ``count`` annotators who are all alike."""
+        """The same point with ``count`` identical annotators."""
         if count == 1 or self.several:
             return self
         return self._with_own(lambda v, axis: np.repeat(np.expand_dims(v, axis), count, axis=axis))
@@ -237,7 +237,7 @@ class Parameters:
         return self._each(lambda values: values[index])
 
     def thin(self, most: int) -> Self:
-        """At most so many of the draws along one axis, evenly spaced."""
+        """At most this many draws along one axis, evenly spaced."""
         return self.take(evenly_spaced(self.b.size, most))
 
     def take_flat(self) -> Self:
@@ -254,7 +254,7 @@ class Parameters:
         return self._each(pick, other)
 
     def _each(self, change: Callable[..., Array], *others: "Parameters") -> Self:
-        """The same with every array changed, together with those of other points."""
+        """A function applied to every array, together with the arrays of other points."""
         pooling = {k: change(v, *(p.pooling[k] for p in others)) for k, v in self.pooling.items()}
         held: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
         parts: dict[str, Any] = {
@@ -274,13 +274,13 @@ class Parameters:
 
 
 def _raised(predictor: Array, intercept: Array) -> Array:
-    """Predictors with their intercepts added, in place: they can be large."""
+    """Add the intercepts to the predictors, in place because the arrays can be large."""
     predictor += intercept[..., None]
     return predictor
 
 
 def _moderate(z: Array) -> bool:
-    """Whether e^z and e^-z are numbers, and their products with rates are not zero."""
+    """Whether e^z and e^-z are finite, and their products with rates do not underflow."""
     return z.size == 0 or bool(max(z.max(), -z.min()) < 600)  # numbers end at e^±745
 
 

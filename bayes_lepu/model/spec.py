@@ -1,4 +1,4 @@
-"""What a model is: a name and two factors; `blocks` makes its table of parameters."""
+"""The specification of a model: a name and two factors; `blocks` makes its table of parameters."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -59,13 +59,13 @@ class ModelSpec:
 
     @property
     def exchangeable(self) -> bool:
-        """Whether s has the form of t; the columns may still differ (`LogDensity.can_exchange`)."""
+        """Whether s has the same form as t; the columns may differ (`LogDensity.can_exchange`)."""
         alike = self.of_class.is_plain and self.propensity.link is self.of_class.link
         return self.has_selection and alike
 
     @property
     def symmetric(self) -> bool:
-        """Whether h = s t is the same with t and s swapped: no rates break the tie."""
+        """Whether h = s t is unchanged by swapping t and s, because no rates differ."""
         return self.exchangeable and self.propensity.is_plain and not self.false_marks
 
     @property
@@ -94,10 +94,10 @@ class ModelSpec:
     def complete_priors(
         self, base: Priors, overrides: Priors | None, data: PUData | None = None
     ) -> dict[str, Prior]:
-        """Priors of this model: the base set with the user's own on top, checked by name.
+        """Priors of this model: the base set, overridden by the user's own after a check of names.
 
-        ``base`` holds priors by the names for one annotator, as without ``data``; rates of a
-        propensity from outside bring their own default.
+        ``base`` has priors by the names for one annotator, as without ``data``; rates of a user's
+        own propensity have their own defaults.
         """
         overrides = overrides or {}
         names = with_priors(self, data)
@@ -121,7 +121,7 @@ class ModelSpec:
         }
 
     def own_priors(self) -> dict[str, Prior]:
-        """Default priors of the rates, and of how much annotators differ in them."""
+        """Default priors of the rates, and of the annotators' differences."""
         out = {
             "epsilon": Prior("beta", concentration=FALSE_MARKS),
             "delta": VISITS,
@@ -156,4 +156,4 @@ class ModelSpec:
 
 SPREAD = 1.0  # half-normal scale of the annotators' differences, in log-odds
 VISITS = Prior("normal", scale=1.0)  # of slopes per standard deviation over the visits
-FALSE_MARKS = (1.0, 99.0)  # one mark in a hundred negatives: below any propensity worth the name
+FALSE_MARKS = (1.0, 99.0)  # prior mean: one mark in a hundred negatives, far below any propensity

@@ -16,7 +16,7 @@ Variables = dict[str, tuple[tuple[str, ...], Array]]
 
 
 def free_variables(density: LogDensity, p: Parameters) -> Variables:
-    """Values of every block of the table, and what annotators share of slopes in units."""
+    """Values of every block of the table, and annotators' mean slopes in the internal units."""
     layout, z, out = density.layout, density.pack(p), Variables()
     values = layout.variables(z)
     for block in layout.blocks:

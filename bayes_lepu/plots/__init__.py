@@ -1,8 +1,8 @@
 """Pictures of a fit, built on arviz_plots.
 
 Every function takes a fit and returns an `arviz_plots.PlotCollection`; ``backend`` is
-``"matplotlib"`` (default), ``"plotly"`` or ``"bokeh"`` as in ArviZ. Intervals have ArviZ's
-``stats.ci_prob``. Save a picture with ``.savefig("s.png")``, show it with ``.show()``.
+``"matplotlib"`` (default), ``"plotly"`` or ``"bokeh"`` as in ArviZ. Intervals have the probability
+``stats.ci_prob`` of ArviZ. Save a picture with ``.savefig("s.png")``, show it with ``.show()``.
 """
 
 from bayes_lepu.plots.pictures import (

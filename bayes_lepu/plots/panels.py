@@ -1,4 +1,4 @@
-"""Panels of a picture, and the few marks all pictures are made of, on any backend of ArviZ."""
+"""Panels of a picture, and their few drawing functions, on any backend of ArviZ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 CLASS = "#2b6cb0"  # t, the class
 PROPENSITY = "#c05621"  # s, the annotator
 LABEL = "#2f855a"  # h and the labels themselves
-PRIOR = "#8a94a6"  # what was believed before the data
+PRIOR = "#8a94a6"  # the prior
 GUIDE = "#7a869a"  # diagonals and reference lines
 
 PANEL_SIZE = (3.7, 2.8)  # inches
-MAX_ROWS = 20_000  # of which rates and ranks are drawn: enough for any line on a screen
-DRAWS = 200  # of which a picture is made: its bands are good to the width of a line
+MAX_ROWS = 20_000  # for rates and ranks: enough for any line on a screen
+DRAWS = 200  # posterior draws of a picture: its bands are exact to the width of a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Panel:
             self.draw.ylim(up, self.target)
 
     def plain(self, text: str) -> str:
-        """Text that the backend shows as it is; matplotlib reads dollars as mathematics."""
+        """Text with escaped dollars, which matplotlib would read as mathematics."""
         return text.replace("$", r"\$") if self.backend == "matplotlib" else text
 
 
@@ -141,7 +141,7 @@ def share_range(values: Array) -> tuple[float, float]:
 
 
 def enlarged(top: float) -> int:
-    """How many times as large a rare class is drawn beside the propensity: 1, 5, 10, 50, ..."""
+    """Factor by which a rare class is enlarged beside the propensity: 1, 5, 10, 50, ..."""
     times, steps = 1, cycle((5, 2))
     while 0 < times * top < 0.15:  # a line on the floor of an axis from 0 to 1
         times *= next(steps)

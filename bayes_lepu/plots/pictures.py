@@ -1,6 +1,6 @@
-r"""Eight pictures of a fit: the answer, the annotator, the labels, and what is behind the verdict.
+r"""Eight pictures of a fit: the class, the annotator, the labels, and the basis of the verdict.
 
-Effects of columns are averages over the rows with one column moved and the others left as they are:
+The effect of a column is an average over the rows with this column set to v (partial dependence):
 
 .. math:: \bar s_j(v) = \frac1n \sum_i s(x_i \text{ with } x_{ij} = v) .
 """
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 MAX_PANELS = 12  # what a reader compares at a glance
 GRID = 41  # points of a curve: smooth at the width of a panel
-ROWS = 200  # over which a curve is averaged: good to the width of its line
+ROWS = 200  # rows over which a curve is averaged: exact to the width of its line
 ORIENTATIONS = {AS_NAMED: ("as named", CLASS), EXCHANGED: ("t and s swapped", GUIDE)}
 QUANTITIES = {
     "pi": ("class prior π", CLASS),
@@ -68,7 +68,7 @@ QUANTITIES = {
 
 
 def plot_class_probability(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
-    """P(y=1 | x) of all rows in order, with P(l=1 | x) below it: the gap are missed positives.
+    """P(y=1 | x) of the sorted rows, with P(l=1 | x) below it; the gap is the missed positives.
 
     Rows are sorted by the posterior mean of t and averaged in (at most 40) equal groups; dots are
     observed label rates. The area below the upper curve is the class prior π. Where positives are
@@ -111,7 +111,7 @@ def ranked_groups(fit: "Fit") -> tuple[Array, Array, Array, Array]:
 def plot_prior_posterior(
     fit: "Fit", *, var_names: Sequence[str] | None = None, backend: str | None = None
 ) -> "PlotCollection":
-    """Posterior densities of π, c, γ and λ over their priors (grey): what the data taught.
+    """Posterior densities of π, c, γ and λ over their prior densities (grey).
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def plot_prior_posterior(
         for values, shade in zip(pairs[name], (PRIOR, color), strict=True):
             inside = values[(values >= ends[0]) & (values <= ends[1])]
             if np.ptp(values) == 0 or len(inside) < 20:
-                continue  # fixed by the model, or hardly a draw of the prior is where this is
+                continue  # fixed by the model, or almost no prior draw in the posterior's range
             # Reflected at the ends, where a kernel would otherwise fall off; Scott's rule, because
             # ArviZ's own bandwidth shows the noise of a thousand draws as bumps.
             x, density, _ = array_stats.kde(
@@ -199,7 +199,7 @@ def plot_groups(
 
 
 def plot_ranking(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
-    """Positives found in the first k unlabelled rows, the most probable first, with their band.
+    """Positives among the first k unlabelled rows, the most probable first, with their interval.
 
     Where the data do not show which factor is the class, also with t and s swapped, in grey.
     """
@@ -222,10 +222,10 @@ def plot_ranking(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
 
 
 def ranking_curves(fit: "Fit") -> pd.DataFrame:
-    """What is found by reviewing the first k unlabelled rows, for about 100 values of k.
+    """Positives among the first k unlabelled rows, for about 100 values of k.
 
-    Per reading and k (``rows``): ``found``, ``found_lower`` and ``found_upper``. Rows are ranked by
-    the reading as named.
+    Per orientation and k (``rows``): ``found``, ``found_lower`` and ``found_upper``. Rows are
+    ranked in the fitted orientation.
     """
     among, readings = read_open(fit, both=fit.identifiability.level >= UNNAMED_LEVEL)
     rng, parts = stream(fit), []
@@ -251,7 +251,7 @@ def plot_propensity(
     show_class: bool = False,
     backend: str | None = None,
 ) -> "PlotCollection":
-    """s(x) = P(l=1 | y=1, x) along each column, averaged over the other columns, with its band.
+    """s(x) = P(l=1 | y=1, x) along each column, averaged over the rows, with its interval.
 
     Parameters
     ----------
@@ -339,10 +339,10 @@ def effect_of(fit: "Fit", name: str) -> Effect:
 
 
 def _in_a_formula(fit: "Fit", name: str, column: pd.Series) -> Sequence[Array] | None:
-    """Some rows with a column moved in all terms of the formulas, for every value of it.
+    """Some rows with a column set to each of its values in all terms of the formulas.
 
-    The table of these rows is read back, the column moved, and the formulas are evaluated again.
-    None where the table cannot be read back.
+    The user's table is recovered from the encoded rows, the column is changed, and the formulas are
+    evaluated again. None if the table cannot be recovered.
     """
     data, rows = fit.data, some_rows(fit.data.n, ROWS)
     if data.encoding.design is None:
@@ -360,7 +360,7 @@ def _in_a_formula(fit: "Fit", name: str, column: pd.Series) -> Sequence[Array] |
 
 
 def _moved(fit: "Fit", name: str, places: Iterable[int]) -> Iterator[Array]:
-    """Some rows, with the term of a column as each of the rows at these places has it."""
+    """Some rows, with the term of a column set to its value in each row at these positions."""
     data = fit.data
     X, term = data.cells(range(data.p), some_rows(data.n, ROWS)), list(data.terms[name])
     for place in places:
@@ -369,9 +369,9 @@ def _moved(fit: "Fit", name: str, places: Iterable[int]) -> Iterator[Array]:
 
 
 def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:
-    """The user's columns with the largest effects on s and t against the sizes of these factors.
+    """The user's columns with the largest effects on s and t, relative to the sizes of the factors.
 
-    Of several terms of one column that with the largest; terms of several columns have no axis.
+    With several terms of a column the largest counts; terms of several columns are left out.
     """
     share = np.zeros(fit.data.p)
     average = fit.draws.average()
@@ -386,7 +386,7 @@ def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:
 
 
 def own_name(fit: "Fit", term: str) -> str | None:
-    """The user's column that a term is of; None where it is of several."""
+    """The user's column in a term; None for a term of several columns."""
     found = own_values(fit.data, term, np.arange(1))
     return None if found is None else found[0]
 
@@ -465,8 +465,8 @@ def _groups(values: NDArray[Any]) -> tuple[NDArray[np.intp], Array, list[str]]:
 def plot_orientation(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
     """Sizes of t and s, as sd of their linear predictors, one dot per draw.
 
-    Below the diagonal t is the steeper factor, which is what the paper assumes; a cloud across the
-    diagonal leaves open which factor is the class. The large dot is the best mode.
+    Below the diagonal t is the steeper factor, as the paper assumes. If the cloud crosses the
+    diagonal, this assumption does not identify the class. The large dot is the best mode.
     """
     if not fit.spec.has_selection:
         raise ModelError(f"In {fit.spec.name} s does not depend on x: there is one factor only.")
@@ -485,9 +485,8 @@ def plot_orientation(fit: "Fit", *, backend: str | None = None) -> "PlotCollecti
 def plot_profile(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
     """Profile log likelihood of the class prior π, relative to its maximum.
 
-    For each π, the other parameters are at their best. The likelihood alone cannot exclude what
-    lies above the dashed line (1.92); a flat top means that the labels do not
-    show the level of t. Grey: the same with t and s swapped.
+    The likelihood alone cannot exclude values of π above the dashed line (1.92). A flat top means
+    that the labels do not identify the level of t. Grey: the same with t and s swapped.
     """
     evidence = fit.identifiability.evidence
     if evidence is None or evidence.profile is None:

@@ -1,1 +1,1 @@
-"""Priors: families, values of them, and those of columns, terms and other libraries."""
+"""Priors: families and values, also by column and by term."""

@@ -1,4 +1,4 @@
-r"""Priors as frozen values, their families, and the paper's penalties written as priors.
+r"""Priors as frozen values, the table of families, and the paper's penalties written as priors.
 
 Every family of the real line has a log density of one form, given by five numbers (`Numbers`),
 
@@ -41,9 +41,9 @@ from bayes_lepu.suggestions import unknown
 Support = Literal["real", "positive", "unit", "simplex"]
 Size = tuple[int, ...]
 
-SIGN_SHAPE = 30.0  # k·scale: steeper walls leave less beyond zero and cost the sampler small steps
+SIGN_SHAPE = 30.0  # k·scale: a steeper wall needs smaller steps of the sampler
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
-DEFAULT_C = 0.01  # so small that the labels decide wherever they can
+DEFAULT_C = 0.01  # so small that it matters only where the labels leave a parameter open
 SLOPES = ("a", "alpha")  # of the classifier and of the propensity
 INTERCEPTS = ("b", "beta")
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
@@ -56,7 +56,7 @@ SELECTION_LEVEL_SCALE = 2.5  # an annotator may mark one positive in a hundred
 
 
 class Numbers(NamedTuple):
-    """The log density of a family of the real line; of several columns, arrays of them."""
+    """The numbers of a log density on the real line; arrays for priors of several columns."""
 
     loc: Any = 0.0  # m
     precision: Any = 0.0  # q
@@ -106,10 +106,10 @@ class Prior:
     nu : float, optional
         Degrees of freedom of a Student t.
     parts : tuple of Prior
-        Of the family "columns", a prior for every column; ``priors={"a": {"size": Prior(...)}}``
+        For the family "columns": a prior for every column; ``priors={"a": {"size": Prior(...)}}``
         makes one by the names of the columns.
     block : str
-        Of a part with an unknown scale, the term whose columns share it.
+        For a part with an unknown scale: the term whose columns share it.
 
     Examples
     --------
@@ -183,13 +183,13 @@ class Prior:
         object.__setattr__(self, "scale", scale)
 
     def __repr__(self) -> str:
-        """The call that makes this value."""
+        """The Python expression of this prior."""
         given = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
         options = [f"{name}={value!r}" for name, value in given.items() if value]
         return f"Prior({', '.join([repr(self.family), *options])})"
 
     def short(self) -> str:
-        """As statisticians write it: ``Normal(0, 2.5)``, ``Beta(1, 1)``, ``flat``."""
+        """The prior in the usual notation: ``Normal(0, 2.5)``, ``Beta(1, 1)``, ``flat``."""
         if not self.form.takes:
             return self.family
         if self.parts:
@@ -219,7 +219,7 @@ class Prior:
 
     @property
     def hierarchical(self) -> bool:
-        """Whether the scale is itself unknown, or that of a part."""
+        """Whether the scale, or the scale of a part, is itself unknown."""
         return isinstance(self.scale, Prior) or any(part.hierarchical for part in self.parts)
 
     @property
@@ -270,7 +270,7 @@ class Prior:
         return self.form.numbers(self)
 
     def log_normalizer(self, *, size: int = 1) -> float:
-        """What `logpdf` leaves out: add it to get the normalised log density."""
+        """The constant that `logpdf` leaves out: their sum is the normalised log density."""
         return size * self.form.constant(self)
 
     def sample(self, rng: np.random.Generator, size: Size) -> Array:
@@ -278,7 +278,7 @@ class Prior:
         return self.form.draw(self, rng, size)
 
     def variable(self, name: str, *, dims: Any = None) -> Any:
-        """The PyMC variable, inside a model context; of columns, a vector of their densities."""
+        """The PyMC variable, inside a model context; one vector for priors of several columns."""
         import pymc as pm
         import pytensor.tensor as pt
 
@@ -511,8 +511,8 @@ def weak_priors(
     .. math:: a_j \sim N(0, A^2/p), \quad b \sim N(0, (0.6 A)^2), \quad
         \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(0, 2.5^2).
 
-    for p and p_s columns of t and s. So the implied prior of π stays wide, and s is smoother than t
-    (the paper's Assumption 3, softly).
+    for p and p_s columns of t and s. The implied prior of π is wide, and s is probably smoother
+    than t (a weak form of the paper's Assumption 3).
     """
     return {
         "a": Prior("normal", scale=class_scale / math.sqrt(n_class)),

@@ -1,4 +1,4 @@
-r"""The row likelihood of any number of annotators: in NumPy (`formula`) and compiled.
+r"""The likelihood of a row with any number of annotators, in NumPy (`formula`) and compiled.
 
 .. math:: L_i = t_i \prod_j \psi_{ij}^{l_{ij}} (1-\psi_{ij})^{1-l_{ij}}
     + (1-t_i) \prod_j \varepsilon_j^{l_{ij}} (1-\varepsilon_j)^{1-l_{ij}}

@@ -1,4 +1,4 @@
-r"""What the likelihood is a function of: rows, links, and a point of parameter space.
+r"""The arguments of the likelihood: rows, links, and a point of parameter space.
 
 Everything is a tuple of arrays, so that NumPy and compiled code take the same arguments. The
 gradient and the information are arranged in one flat order,
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
 
 
 class Codes(NamedTuple):
-    """The links as compiled code takes them, in this process."""
+    """The links as arguments of compiled code, valid in this process."""
 
     of_selection: int
     of_class: int
@@ -51,7 +51,7 @@ class Links(NamedTuple):
 
     @property
     def codes(self) -> Codes:
-        """What stands for them in compiled code."""
+        """The codes of the links for compiled code."""
         return Codes(code_of(self.of_selection), code_of(self.of_class))
 
 
@@ -74,7 +74,7 @@ def make_rows(
     known: ArrayLike | None = None,
     weight: ArrayLike | None = None,
 ) -> Rows:
-    """Rows in the types and orders that compiled code expects.
+    """Rows with the types and memory order of compiled code.
 
     ``X`` (n, p) may be sparse; ``labels`` (n,) or (n, J) are 1, 0 or NOT_SHOWN, audited classes
     ``known`` (n,) 1, 0 or UNKNOWN.
@@ -102,9 +102,9 @@ def make_point(
     epsilon: ArrayLike = 0.0,
     class_rates: ArrayLike = CERTAIN_LINK,
 ) -> Point:
-    """A point in the types that compiled code expects; one annotator may come without an axis.
+    """A point with the types of compiled code; a single annotator needs no axis.
 
-    ``rates`` (log rates) and ``epsilon`` without an annotator axis hold for all annotators.
+    ``rates`` (log rates) and ``epsilon`` without an annotator axis apply to all annotators.
     """
     beta = np.atleast_1d(np.array(beta, dtype=float))
     J = beta.size
@@ -136,7 +136,7 @@ class Entries(NamedTuple):
 
 
 class FlatOrder(NamedTuple):
-    """Where everything stands in the flat order."""
+    """The positions of all parameters in the flat order."""
 
     p: int
     J: int

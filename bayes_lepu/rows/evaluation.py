@@ -1,10 +1,10 @@
 r"""The row likelihood compiled: value, gradient and responsibilities in one pass over X.
 
-The formulas are those of `bayes_lepu.rows.formula`. Moderate rows are evaluated in linear space by
-loops that the compiler vectorises; rows in the far tails, where that under- or overflows, once more
-in log space. Results add over blocks of rows.
+The formulas are those of `bayes_lepu.rows.formula`. Most rows are evaluated in linear space by
+loops that the compiler vectorises. Rows in the far tails, where these under- or overflow, are
+evaluated again in log space. Results are summed over blocks of rows.
 
-One annotator without false marks has a form of its own, which takes half of the time: with
+The case of one annotator without false marks has a separate form, which takes half the time. With
 :math:`D = \partial L/\partial t` equal to ψ (marked), -ψ (not marked) or 0 (not shown) in an open
 row, and with s = 1, -1, 0 for these,
 

@@ -1,4 +1,4 @@
-"""Solving with information matrices, which may be singular or not finite: never an error."""
+"""Solving with information matrices that may be singular or not finite, without errors."""
 
 import numpy as np
 import scipy.linalg
@@ -9,9 +9,9 @@ from bayes_lepu.links import Array
 def solve(A: Array, b: Array) -> Array:
     r"""A⁻¹ b for a symmetric positive semi-definite A.
 
-    By Cholesky on the matrix scaled to unit diagonal; where that breaks down, by its spectrum with
-    eigenvalues held above 1e-10, so that unknown directions come out as very wide and never as an
-    error. What is not finite is taken as no information.
+    By Cholesky on the matrix scaled to unit diagonal. If that fails, by its eigenvalues, which are
+    raised to at least 1e-10, so that unidentified directions get a very large variance. Entries
+    that are not finite count as no information.
     """
     A = np.where(np.isfinite(A), A, 0.0)
     b = np.where(np.isfinite(b), b, 0.0)
@@ -38,7 +38,7 @@ def inverse(A: Array) -> Array:
 
 
 def inverse_curvature(curvature: Array) -> Array:
-    """Covariance; flat, rising or unknown directions get the prior's unit scale."""
+    """Covariance; directions without positive curvature get a unit variance."""
     values, vectors = np.linalg.eigh(np.where(np.isfinite(curvature), curvature, 0.0))
     covariance = (vectors / np.where(values > 1e-3, values, 1.0)) @ vectors.T
     return 0.5 * (covariance + covariance.T)

@@ -39,7 +39,7 @@ from bayes_lepu.rows.arguments import Links, Point, Rows, flat_order
 
 
 class Terms:
-    """All that one evaluation shares: logarithms of the factors and of the row's likelihood."""
+    """The shared terms of one evaluation: logarithms of the factors and of the row likelihood."""
 
     def __init__(self, rows: Rows, links: Links, point: Point) -> None:
         self.rows, self.point = rows, point
@@ -272,7 +272,7 @@ def _gram(rows: Rows, d_tau: Array, d_cells: Array, d_false: Array) -> Array:
 
 
 def _times(weight: Array, x: Array) -> Array:
-    """Product that is zero wherever the weight is, whatever x is there."""
+    """Product that is zero where the weight is zero, even if x is infinite or NaN."""
     with np.errstate(invalid="ignore"):
         return np.where(weight == 0, 0.0, weight * x)
 

@@ -1,4 +1,4 @@
-r"""Sums over rows, dense or sparse: of a sparse X only products are taken.
+r"""Sums over rows for a dense or sparse X; with a sparse X only products are computed.
 
 .. math:: \tau = X a + b, \quad \omega_j = X \alpha_j + \beta_j, \qquad
     \nabla_a \log L = X' d_\tau, \quad \nabla_{\alpha_j} \log L = X' d_{\omega_j}
@@ -38,7 +38,7 @@ def predict(slopes: Array, X: Any) -> Array:
 
 
 def with_predictors(rows: Rows, point: Point) -> tuple[Rows, Point]:
-    """Rows whose columns are their own predictors, the class last, and the point that says so."""
+    """Dense rows whose columns are the predictors, the class last, with a point of unit slopes."""
     slopes = np.vstack([point.alpha, point.a])
     each = np.eye(len(slopes))
     narrow = np.ascontiguousarray(predict(slopes, rows.X).T)

@@ -1,7 +1,7 @@
 """Linear algebra on a tile of rows, by loops that the compiler vectorises.
 
-Rows are taken in tiles that stay in cache, so that X comes from memory once for predictors and
-gradient.
+Tiles are small enough to stay in the cache, so that X is read from memory only once for predictors
+and gradient.
 """
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 from bayes_lepu.factors.arithmetic import jit, jit_sums
 from bayes_lepu.links import Array
 
-TILE_ROWS = 512  # what is made of them stays in the first-level cache
+TILE_ROWS = 512  # intermediate arrays of this length stay in the first-level cache
 # Linear space serves while predictors are within FAR and the likelihood is at least TINY.
 TINY = 1e-280  # its inverse is still a number, and that times a slope
 

@@ -1,1 +1,1 @@
-"""Compiled code, interrupts and whole files."""
+"""Compilation, interrupts and safe writing of files."""

@@ -1,9 +1,9 @@
 """How functions are compiled, and when compiled code on disk is out of date.
 
-Numba keeps machine code on disk until the file of the function itself changes, although it holds
-the code of every function called, from whatever file. Here a change in one of the compiled sources
-compiles everything again, once. Where nothing can be kept, each process compiles for itself: in a
-folder for temporary files others could write code that is run.
+Numba caches machine code on disk until the file of the function itself changes, although the code
+includes every function called, from any file. Here a change in one of the compiled sources
+recompiles everything once. If the cache cannot be written, each process compiles for itself. A
+folder for temporary files is not used, because other users could write code there.
 """
 
 import hashlib
@@ -32,12 +32,12 @@ SOURCES = (
 def compiled(
     *, fastmath: frozenset[str] = frozenset(), keep: bool = True, inline: bool = False
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: compile without threads or the GIL, IEEE division, kept on disk.
+    """Decorator: compile without threads, without the GIL, with IEEE division, cached on disk.
 
-    ``fastmath`` is what may be assumed of floating-point numbers, by LLVM's names. A function that
-    is only called from compiled code, which is kept itself, need not be kept. ``inline`` makes it a
-    part of its callers before they are compiled: numba compiles what is called again with every
-    caller, at every level of calls.
+    ``fastmath`` lists LLVM's assumptions about floating-point numbers. A function that is only
+    called from cached compiled code need not be cached itself. ``inline`` inserts it into its
+    callers before they are compiled, because numba otherwise compiles a called function again for
+    every caller, at every level of calls.
     """
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
     options["inline"] = "always" if inline else "never"
@@ -61,9 +61,9 @@ def compiled(
 
 
 def c_function(signature: Any, function: Callable[..., Any], key: str, **names: Any) -> Any:
-    """A C function, kept on disk under a key; an empty key keeps nothing.
+    """A C function, cached on disk under a key; an empty key means no cache.
 
-    ``names`` are further globals of the function. Its own name tells kept ones apart.
+    ``names`` are further globals of the function. The cache distinguishes functions by name.
     """
     made = FunctionType(function.__code__, {**function.__globals__, **names})
     stamp = hashlib.sha256(f"{source_digest(*SOURCES)} {key}".encode()).hexdigest()
@@ -77,9 +77,9 @@ def c_function(signature: Any, function: Callable[..., Any], key: str, **names: 
 
 
 def _kept(dispatcher: Any) -> Any:
-    """The same function, its machine code on disk stamped with the digest of all sources.
+    """The function with a disk cache that is valid for the digest of all sources.
 
-    Numba's own stamp is the digest of one file. Its version is the one part read before that.
+    Numba's own cache is valid for the digest of one file and for numba's version.
     """
     store = dispatcher._cache
     index = store._cache_file
@@ -97,7 +97,7 @@ def _kept(dispatcher: Any) -> Any:
 
 
 def _never_fatal(step: Callable[..., Any]) -> Callable[..., Any]:
-    """The same step, of which a full disk or a damaged file only means compiling again."""
+    """A step of the cache in which a full disk or a damaged file only causes recompilation."""
 
     @wraps(step)
     def attempt(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Writing files so that whatever happens, the old one or the new one is there, whole."""
+"""Atomic writing of files: after a failure the old file is still complete."""
 
 import os
 import secrets
@@ -11,7 +11,7 @@ from bayes_lepu.errors import ModelError
 
 
 def page_name(path: str | Path) -> Path:
-    """The file of a page, which browsers know by its ending; devices have none."""
+    """The path of an HTML page, which must end in .html or .htm unless it is a device."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm") and (path.is_file() or not path.exists()):
         raise ModelError(
@@ -22,7 +22,7 @@ def page_name(path: str | Path) -> Path:
 
 
 def replace_file(path: Path, content: bytes) -> Path:
-    """Write a file in one go; see `new_file`."""
+    """Write a file atomically; see `new_file`."""
     with new_file(path) as file:
         file.write(content)
     return path
@@ -30,9 +30,9 @@ def replace_file(path: Path, content: bytes) -> Path:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to: a temporary neighbour, which takes the name when all is written.
+    """A temporary file in the same folder, which replaces the target when it is complete.
 
-    Permissions of an existing file are kept, links followed.
+    Permissions of an existing file are kept, and links are followed.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():

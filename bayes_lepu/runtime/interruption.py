@@ -1,4 +1,4 @@
-"""Ctrl-C as the one exception it should be, wherever it strikes."""
+"""Ctrl-C raises exactly one `KeyboardInterrupt`, whatever code is running."""
 
 import signal
 import sys
@@ -16,9 +16,9 @@ HANDING_OVER = "_numba_unpickle"  # numba's function in Python on the way out of
 def interruptible() -> Iterator[None]:
     """Turn an interrupt into one `KeyboardInterrupt`, wherever it arrives.
 
-    Where numba looks up, in Python, the class of what it returns, an exception would crash its C
-    code or become a SystemError: there an interrupt waits. In a callback of the garbage collector
-    it would be lost: it is noted, and raised when the call of ours ends.
+    When numba looks up the class of a return value in Python, an exception would crash its C code
+    or become a SystemError, so the interrupt is delayed. In a callback of the garbage collector it
+    would be lost, so it is recorded and raised when the outermost call ends.
     """
     with _noting():
         try:
@@ -32,7 +32,7 @@ def interruptible() -> Iterator[None]:
 
 
 def was_interrupted() -> bool:
-    """Whether an interrupt has arrived since the outermost call of ours began."""
+    """Whether an interrupt has arrived since the outermost decorated call began."""
     return _noted.is_set()
 
 
@@ -41,7 +41,7 @@ def _noting() -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)
     outermost = before is signal.default_int_handler
     if not outermost or threading.current_thread() is not threading.main_thread():
-        yield  # somebody else's way with interrupts, or noted already
+        yield  # another handler is installed, or interrupts are recorded already
         return
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -68,9 +68,9 @@ def _is_handing_over(frame: FrameType | None) -> bool:
 
 
 def _raise_afterwards() -> None:
-    """Raise as soon as anything is called or returns outside numba's function.
+    """Raise at the next call or return outside numba's function.
 
-    A signal sent again would arrive there again, where most of the time is compiled code.
+    A repeated signal would probably arrive in the same function again.
     """
     before = sys.getprofile()
 
@@ -94,7 +94,7 @@ def stops_at_once[**P, T](function: Callable[P, T]) -> Callable[P, T]:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an interrupt is the error, or what it came from."""
+    """Whether the error is an interrupt or was caused by one."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, KeyboardInterrupt):
