@@ -52,17 +52,17 @@ def build_model(
     """The PyMC model, to inspect, extend, or sample by other means.
 
     Columns and labels are `pymc.Data` (``X``, ``labels``), the linear predictors of t and s the
-    named variables ``tau`` and ``omega``. A plain `pymc.sample` does not know that the factors of
-    SPM can be exchanged: its chains may end in different orders of t and s without a warning. `fit`
-    takes care of that. Arguments that are not listed here are those of `fit`.
+    named variables ``tau`` and ``omega``. The factors of SPM can be swapped: the chains of a plain
+    `pymc.sample` may end in different orders of t and s without a warning. `fit` handles this.
+    Arguments that are not listed here are those of `fit`.
 
     Parameters
     ----------
     priors : mapping of str to Prior, optional
         Priors by parameter name, on top of the defaults of NUTS.
     terms : mapping of str to function, optional
-        What is added to the predictors ``"tau"`` and ``"omega"``: functions without arguments that
-        are called inside the model and give a value per row.
+        Terms to add to the predictors ``"tau"`` and ``"omega"``: functions without arguments that
+        are called inside the model and return a value per row.
 
     Examples
     --------

@@ -212,7 +212,7 @@ def sparse_size(data: PUData) -> float:
 
 
 def levels_of_many() -> dict[str, Prior]:
-    """Priors of intercepts, c and rates with so many columns, whatever the penalty."""
+    """Priors of intercepts, c and rates with many columns, whatever the penalty."""
     (marked, missed), scale = MANY_C, math.sqrt(sum(1 / k for k in MANY_C))
     return {
         "b": Prior("normal", scale=MANY_CLASS_LEVEL),

@@ -78,7 +78,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return self._propensity(X) * self._class_probability(X)
 
     def decision_function(self, X: Any) -> Array:
-        """Log-odds of y=1, shape (n,): positive where `predict` says positive."""
+        """Log-odds of y=1, shape (n,): above 0 where `predict` returns the positive class."""
         return self._decision(self._rows(X))
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -94,10 +94,7 @@ def open_rows(fit: "Fit") -> NDArray[np.intp]:
 
 
 def positive_given_labels(data: PUData) -> RowFunction:
-    """P(y=1 | x, labels and audit) of the data's rows, by position.
-
-    An annotator who was not shown a row has not missed it.
-    """
+    """P(y=1 | x, labels and audit) of the data's rows, by position; not shown is not missed."""
 
     def positive(draws: Parameters, rows: NDArray[Any]) -> Array:
         some = data.rows(rows)
@@ -224,10 +221,7 @@ class Alternatives(NamedTuple):
 
 
 def rows_of_forms(data: PUData, found: FormRange | None) -> NDArray[np.intp] | None:
-    """Rows to which the alternative models were fitted; None where these rows are not known.
-
-    ``found.missed`` is P(y=1 | x, l=0) of the unmarked rows among them.
-    """
+    """Rows to which the alternative models (``found``) were fitted; None where not known."""
     if found is None or not found.missed.size:
         return None
     rows = np.arange(data.n)[evenly_spaced(data.n, found.rows)]

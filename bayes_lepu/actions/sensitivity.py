@@ -56,9 +56,8 @@ def sensitivity(fit: "Fit", scales: Sequence[float], first: int) -> pd.DataFrame
     """Table with one row per S, the prior sd of the log-odds of s (see `Fit.sensitivity`)."""
     if fit.data.n_annotators > 1:
         raise ModelError(
-            "fit.sensitivity() changes how much one annotator's propensity may vary, and this fit "
-            f"has {fit.data.n_annotators} annotators. Their agreement limits it: see "
-            "fit.annotators()."
+            "fit.sensitivity() changes how much one annotator may vary, and this fit has "
+            f"{fit.data.n_annotators}. Their agreement limits this: see fit.annotators()."
         )
     sizes = np.asarray(scales, dtype=float)
     if sizes.ndim != 1 or not sizes.size or not (np.isfinite(sizes) & (sizes >= 0)).all():
@@ -105,7 +104,7 @@ def _mode(fit: "Fit", size: float, near: Parameters | None) -> Parameters:
 
 
 def _annotator(spec: ModelSpec, name: str) -> ModelSpec:
-    """The same class and false marks with another annotator."""
+    """A model with another propensity but the same class and false marks."""
     return replace(get_model(name), of_class=spec.of_class, false_marks=spec.false_marks)
 
 

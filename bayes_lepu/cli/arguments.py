@@ -81,7 +81,7 @@ def _prior(text: str) -> Prior:
 
 
 class Written(NamedTuple):
-    """How an option is written where it takes more than a word or a number."""
+    """The syntax of an option that takes more than a word or a number."""
 
     form: str
     read: Callable[[Any], Any] = str

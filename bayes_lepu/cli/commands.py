@@ -108,7 +108,7 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
 
 
 def finish(result: Fit, title: str, out: Path, terminal: Terminal) -> None:
-    """Judge a fit, write its files and print what it says."""
+    """Compute the verdict of a fit, write its files and print the answer."""
     found = result.identifiability
     files = write_all(result, title, out, terminal)
     terminal.say()

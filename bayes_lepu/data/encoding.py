@@ -189,7 +189,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a table becomes columns of numbers."""
+    """The encoding of a table as columns of numbers."""
 
     columns: tuple[Column, ...] = ()  # of the user's; empty where all are plain numbers
     missing: str = "error"  # one of `MISSING`
@@ -234,7 +234,7 @@ class Encoding:
             parts.append(f"categories {some(levels)}")
         if gaps := [f"{c.name} ({c.missing})" for c in self.columns if c.missing]:
             treated = {
-                "indicator": "filled by the mean, with a column that says so",
+                "indicator": "filled by the mean, with a column that marks them",
                 "impute": "filled by the mean or the most frequent level",
             }
             parts.append(f"missing cells {some(gaps)}: {treated[self.missing]}")

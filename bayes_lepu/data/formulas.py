@@ -65,7 +65,7 @@ class Design:
 
     @property
     def by_level(self) -> frozenset[str]:
-        """The user's columns that stand for their levels: groups, and those inside of C()."""
+        """The user's columns that are used by their levels: groups, and columns inside C()."""
         inside = [n for text in self.formulas for n in IN_LEVELS.findall(as_identifiers(text))]
         return frozenset({*self.groups[0], *self.groups[1], *map(column_name, inside)})
 
@@ -364,7 +364,8 @@ def _columns(
 ) -> tuple[dict[str, Array], Terms, dict[str, Any]]:
     """The columns of a factor, the columns and variables of each term, and what was learned.
 
-    A group has one column per level, without a reference: an unseen level is an average group.
+    A group has one column per level and no reference level; for an unseen level all are 0, which is
+    the average group.
     """
     from formulaic import Formula, ModelSpec
     from formulaic.errors import FormulaicError
@@ -427,7 +428,7 @@ IN_LEVELS = re.compile(r"\bC\(\s*(\w+)\s*[,)]")
 
 
 def as_identifiers(text: str) -> str:
-    """The same formula with identifiers for the names in backticks."""
+    """The formula with the names in backticks replaced by identifiers."""
     return QUOTED.sub(lambda f: _identifier(f[0][1:-1]) if f[0][0] == "`" else f[0], text)
 
 
@@ -439,7 +440,7 @@ def _identifier(name: str) -> str:
 
 
 def as_quoted(text: str) -> str:
-    """The same text with the names in backticks again; a lone name without them."""
+    """Inverse of `as_identifiers` for any text; a text that is a single name gets no backticks."""
     if IDENTIFIER.fullmatch(text):
         return column_name(text)
     return IDENTIFIER.sub(lambda found: f"`{column_name(found[0])}`", text)

@@ -44,7 +44,7 @@ class Table(NamedTuple):
         return self._replace(cells=self.cells.loc[:, kept], names=names)
 
     def sparse(self) -> "Table":
-        """The same as a sparse matrix where all columns are sparse columns of numbers."""
+        """The table as a sparse matrix if all its columns are sparse columns of numbers."""
 
         def fits(kind: Any) -> bool:
             sparse = isinstance(kind, pd.SparseDtype)

@@ -235,7 +235,7 @@ def read_labels(l: Any, n: int, index: pd.Index | None) -> Labels:
     if shape[0] != n:
         if isinstance(l, pd.DataFrame):
             _refuse_long(l, n)
-        turned = " Its rows and columns look exchanged: use l.T." if shape[1] == n else ""
+        turned = " Its rows and columns look swapped: use l.T." if shape[1] == n else ""
         raise DataError(f"X has {n} rows but l has {shape[0]}. Both need one row per item.{turned}")
     if not isinstance(l, pd.DataFrame):
         l = np.asarray(l)
@@ -308,14 +308,15 @@ def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
 
 
 def refuse_label_among_features(values: Any, names: tuple[str, ...], labels: Labels) -> None:
-    """Refuse columns that tell the labels of an annotator exactly."""
+    """Refuse columns that determine the labels of an annotator exactly."""
     for j, who in enumerate(labels.annotators):
         shown = labels.matrix[:, j] != NOT_SHOWN
         marks, seen = labels.matrix[shown, j] == 1, values if shown.all() else values[shown]
         if marks.all() or not marks.any() or len(marks) < FEWEST_TOLD:
             continue
         for k in _columns_like(seen, marks):
-            whose = "it equals l (or 1 - l)" if len(labels.annotators) == 1 else f"it tells {who}'s"
+            name = "l" if len(labels.annotators) == 1 else who
+            whose = f"it equals {name} (or 1 - {name})"
             raise DataError(
                 f"Column {names[k]!r} is the label itself: {whose} in every row. Drop it from X, "
                 f"for example X.drop(columns=[{names[k]!r}])."

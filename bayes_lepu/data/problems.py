@@ -25,10 +25,10 @@ class ProblemKind(Enum):
 
     MISSING = (
         "Cells without a value (how many)",
-        'Choose missing="indicator" (the mean, and a column that says so) or missing="impute" (the '
+        'Choose missing="indicator" (the mean, and a column for it) or missing="impute" (the '
         "mean or the most frequent level); or leave out their rows ({kept} of {rows} stay) where "
         "df holds the labels, too: df = df.dropna(subset={columns}).",
-        "Choose --missing indicator (the mean, and a column that says so) or --missing impute (the "
+        "Choose --missing indicator (the mean, and a column for it) or --missing impute (the "
         "mean or the most frequent level); or leave out their lines ({kept} of {rows} stay).",
         'Fill in or leave out such rows, or fit again with missing="indicator" or "impute".',
     )

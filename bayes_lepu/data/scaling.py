@@ -68,7 +68,7 @@ def standardise(
 
 
 def too_extreme(names: Sequence[str], *, standardize: bool = False) -> DataError:
-    """The error where a variance cannot be computed; standardize says whether that would help."""
+    """The error for a variance that cannot be computed; advises ``standardize`` if not yet set."""
     remedy = ", or standardize=True, of a table in memory." if standardize else "."
     return DataError(
         f"The values of column(s) {some(names)} are too large or too small: their variance cannot "
@@ -77,7 +77,7 @@ def too_extreme(names: Sequence[str], *, standardize: bool = False) -> DataError
 
 
 def scaled(matrix: Any, factor: Array, center: Array | float = 0.0) -> Any:
-    """The same sparse matrix, columns without their centres and times a factor.
+    """A sparse matrix with every column centred and multiplied by a factor.
 
     Columns whose centre is not 0 are filled.
     """

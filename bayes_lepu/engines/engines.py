@@ -27,7 +27,7 @@ from bayes_lepu.priors.prior import Priors
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What `fit` asks of an engine: a model, how to orient its factors, and how to sample."""
+    """The request of `fit` to an engine: model, data, priors, and options of the sampler."""
 
     spec: ModelSpec
     data: PUData

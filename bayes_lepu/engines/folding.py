@@ -100,7 +100,9 @@ def on_one_side(density: LogDensity, z: Array, reference: Array) -> tuple[Array,
 
 
 def _log_odds(density: LogDensity, z: Array) -> Array:
-    """Of every draw; over very many rows, where w hardly differs, those of the mean of some w."""
+    """Log odds of w for every draw; with very many rows, on which w hardly varies between draws,
+    the log odds of the mean of some w.
+    """
     flat = np.concatenate(z)
     if density.is_symmetric:  # the likelihood cancels
         odds = [density.log_prior(here) - density.log_prior(density.swap(here)) for here in flat]

@@ -27,7 +27,7 @@ from bayes_lepu.rows.formula import blocks_of_rows
 
 SAME = 0.02  # RMS of the difference of probabilities within which two optima are one mode
 LIKE = 0.10  # and within which one is nearly the other with its factors swapped
-ENOUGH_ROWS = 4000  # at most, to tell optima apart; ten times as many for what is shown
+ENOUGH_ROWS = 4000  # at most, to compare optima; ten times as many for printed figures
 Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
 Pair = tuple[float, float]  # of (t, s)
 

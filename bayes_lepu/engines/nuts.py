@@ -152,7 +152,9 @@ def _visits(density: LogDensity, run: Run, basin: Gaussian) -> bool:
 
 
 def _gaps(density: LogDensity, z: Array, to: Sequence[Gaussian]) -> list[float]:
-    """How far t and s at a point are from those of Gaussians, their factors swapped or not."""
+    """Distance of t and s at a point from those of Gaussians, the smaller one with and without
+    swapping.
+    """
     X = density.data.evenly(600).X
     point = density.unpack(z)
     versions = [point, point.swap()] if density.can_exchange else [point]
@@ -283,7 +285,7 @@ def model_of_pointers(state: Whitened, initial: Callable[[int], Array]) -> Any:
 
 
 def model_in_python(density: LogDensity, state: Whitened, initial: Callable[[int], Array]) -> Any:
-    """Nutpie's model of a function in Python: rows out of memory, or outside knowledge."""
+    """Nutpie's model of a Python function, for rows out of memory and external figures."""
     from nutpie.compiled_pyfunc import from_pyfunc
 
     dim = state.mean.size

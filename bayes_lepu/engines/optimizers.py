@@ -128,7 +128,7 @@ def lbfgs(
     curvature: Array | None = None,
     least: float = 0.0,
 ) -> Array:
-    """Where L-BFGS ends: a step gives less than ``least`` nats, or than rounding.
+    """The end of L-BFGS: the last step gained less than ``least`` nats, or than rounding.
 
     ``curvature`` is about minus the Hessian, at a start near the maximum of a smooth density.
     """

@@ -87,7 +87,7 @@ def rule_swaps(point: Parameters, data: PUData, rule: str) -> bool:
 
 
 def settled_by(spec: ModelSpec, data: PUData, rule: str) -> SettledBy:
-    """What decides the orientation for this model and these data."""
+    """The criterion that decides the orientation for this model and these data."""
     if not spec.exchangeable:
         return "model"
     if data.n_annotators > 1:

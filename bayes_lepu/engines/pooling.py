@@ -130,7 +130,7 @@ def from_centred(density: LogDensity, v: Array, centring: Array) -> Array:
 
 
 def centred_gaussian(density: LogDensity, near: Gaussian, centring: Array) -> Gaussian:
-    """A Gaussian carried over to the sampling coordinates."""
+    """A Gaussian transformed to the sampling coordinates."""
     root = _jacobian(density, near.mean, centring) @ near.root
     return Gaussian(to_centred(density, near.mean, centring), lower_factor(root), near.log_evidence)
 

@@ -52,7 +52,7 @@ def search(
 
 
 def _stages(density: LogDensity) -> list[LogDensity]:
-    """The same density over more and more of the rows, in the end over all of them."""
+    """The density over larger and larger parts of the rows, at last over all rows."""
     stages = [part_of(density)]
     # Of rows that are not in memory 60,000 are.
     while (size := 20 * stages[-1].data.n) <= 60_000 and stages[-1] is not density:
@@ -89,7 +89,7 @@ def _within_reach(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
 
 
 def _with_propensity(density: LogDensity, propensity: Factor) -> LogDensity:
-    """The same data and slope priors with another propensity, as a source of starts."""
+    """The density with another propensity but the same data and slope priors, to find starts."""
     spec, data = replace(density.spec, propensity=propensity), density.data
     priors = spec.complete_priors(density.priors, None, data)
     return LogDensity(spec, data, known_scales(priors))

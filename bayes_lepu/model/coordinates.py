@@ -104,7 +104,7 @@ class Layout:
 
     @cached_property
     def terms(self) -> LinearTerms:
-        """How the full vector follows from the coordinates."""
+        """The terms that give the full vector from the coordinates."""
         shift, parts = np.zeros(self.order.size), []
         for block in self.values:
             own = np.r_[self.slices[block.name]]
@@ -132,11 +132,11 @@ class Layout:
         return np.array(list(dict.fromkeys(self.terms.place.tolist())), dtype=np.intp)
 
     def _every_place(self, block: Block) -> NDArray[np.intp]:
-        """Places in the full vector of a block's entries, annotator by annotator."""
+        """Positions in the full vector of all entries of a block, one annotator after another."""
         return np.concatenate([self._places(block, j) for j in range(self.order.J)])
 
     def _places(self, block: Block, j: int) -> NDArray[np.intp]:
-        """Places in the full vector of a block's entries, of those that annotator j has."""
+        """Positions in the full vector of the entries of a block that belong to annotator j."""
         every = self.order.entries(np.arange(self.order.size)).of_annotator(j)
         if block.slot == "delta":
             return every.alpha[self.columns["delta"][:, j]]

@@ -52,7 +52,7 @@ class LogDensity:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where every parameter stands among the coordinates."""
+        """The positions of all parameters among the coordinates."""
         return Layout.of(self.spec, self.data, self.priors)
 
     @property
@@ -106,7 +106,7 @@ class LogDensity:
     def with_masks(
         self, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
     ) -> "LogDensity":
-        """The same density with some of the columns of each factor."""
+        """The density with only some of the columns in each factor."""
         data, priors = self.data, dict(self.priors)
         masks = {"a": (data.class_mask, class_mask), "alpha": (data.selection_mask, selection_mask)}
         for block in self.layout.values:

@@ -1,4 +1,4 @@
-r"""Parameters of every model in one common form, and the functions they stand for.
+r"""Parameters of every model in one common form, and t, s and h as functions of them.
 
 .. math::
     t(x) = G(a \cdot x + b), \quad
@@ -246,7 +246,7 @@ class Parameters:
         return self._each(lambda values: values.reshape(k, *values.shape[lead:]))
 
     def choose(self, mask: NDArray[np.bool_], other: "Parameters") -> Self:
-        """Draw by draw: this one where ``mask`` holds, ``other`` elsewhere."""
+        """For every draw this point where ``mask`` is true, otherwise ``other``."""
 
         def pick(one: Array, two: Array) -> Array:
             return np.where(mask.reshape(*mask.shape, *[1] * (one.ndim - mask.ndim)), one, two)

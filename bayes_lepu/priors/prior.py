@@ -228,7 +228,7 @@ class Prior:
         return self.family == "known"
 
     def unsigned(self) -> "Prior":
-        """The same without a sign: a normal of its scale."""
+        """The prior without its sign: a normal of the same scale."""
         if self.parts:
             return replace(self, parts=tuple(part.unsigned() for part in self.parts))
         return Prior("normal", scale=self.scale) if self.form.sign else self

@@ -1,1 +1,1 @@
-"""What a fit is made of: summaries, tree, file and the options of its call."""
+"""Output of a fit: summaries, DataTree, file, and printed facts."""

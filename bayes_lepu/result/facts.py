@@ -48,7 +48,7 @@ def facts_as_text(headline: str, facts: Mapping[str, str]) -> str:
 
 
 def facts_as_html(headline: str, facts: Mapping[str, str]) -> str:
-    """The same as an HTML table."""
+    """The headline and an HTML table with one row per fact."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
         f"<td style='text-align:left'>{escape(fact)}</td></tr>"

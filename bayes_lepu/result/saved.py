@@ -73,8 +73,8 @@ class ColumnsOnly(PUData):
         if name not in ROWS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise ModelError(
-            "This fit was saved without its rows (data=False): it predicts new rows and says what "
-            "it printed when it was saved. For this, load the fit that was saved with them."
+            "This fit was saved without its rows (data=False): it predicts new rows and repeats "
+            "what it printed when it was saved. For this, load the fit that was saved with them."
         )
 
     def __repr__(self) -> str:

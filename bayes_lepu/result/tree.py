@@ -68,7 +68,7 @@ def stored_groups(fit: "Fit") -> dict[str, xr.Dataset]:
 
 
 def _numbered(group: xr.Dataset) -> xr.Dataset:
-    """The same with numbers of the chains and draws as coordinates."""
+    """The data set with the numbers of chains and draws as coordinates."""
     return group.assign_coords({d: np.arange(group.sizes[d]) for d in SAMPLE if d in group.sizes})
 
 

@@ -130,7 +130,7 @@ class Entries(NamedTuple):
     e: NDArray[Any]  # (..., J)
 
     def of_annotator(self, j: int) -> "Entries":
-        """The same with the entries of one annotator alone, without their axis."""
+        """The entries of one annotator only, without the axis of annotators."""
         own = self.alpha[..., j, :], self.beta[..., j], self.uv[..., j, :], self.e[..., j]
         return Entries(self.a, self.b, *own)
 

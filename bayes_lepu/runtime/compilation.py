@@ -1,4 +1,4 @@
-"""How functions are compiled, and when compiled code on disk is out of date.
+"""Compilation of functions, and a disk cache that notices every change of the sources.
 
 Numba caches machine code on disk until the file of the function itself changes, although the code
 includes every function called, from any file. Here a change in one of the compiled sources

@@ -349,7 +349,7 @@ class Evidence:
 
     @cached_property
     def offer(self) -> Offer | None:
-        """What auditing some rows would change."""
+        """The expected effect of auditing some rows."""
         return weigh_audit(self) if self.one_and_small else None
 
     @cached_property

@@ -330,7 +330,9 @@ class Refit:
         return {"loglik": self.loglik, "pi": pi, "c": c, "missed": m[~marked]}
 
     def slopes(self) -> tuple[Array, Array]:
-        """Slopes of every row in the predictors ``(J + 1, n)``, the class last, and in e."""
+        """Derivatives of every row's log likelihood in the predictors ``(J + 1, n)``, with the
+        class last, and in e (the logit of the rate of false marks).
+        """
         once = np.ones(len(self.rows.X))  # weights come in `sd`
         slopes, false = np.zeros((2, len(self.rows.labels) + 1, len(self.rows.X)))
         for rows, at, of in self.found[1]:
@@ -630,8 +632,9 @@ LEVEL_REMEDY = (
     "class prior (class_prior=)."
 )
 TOO_ALIKE = (
-    "Some positives are harder for everybody than x tells, or annotators copied each other: π "
-    "comes out too low. Add columns that make rows hard, or audit rows nobody labelled (y=)."
+    "Some positives are harder for everybody than the columns show, or annotators copied each "
+    "other: π is then too low. Add columns that make rows hard, or audit rows that nobody labelled "
+    "(y=)."
 )
 REMEDY_OF_FORM = {
     "marks at random": "Let marks be false (false_marks=True), or leave that annotator out.",
