@@ -315,7 +315,7 @@ def refuse_label_among_features(values: Any, names: tuple[str, ...], labels: Lab
         if marks.all() or not marks.any() or len(marks) < FEWEST_TOLD:
             continue
         for k in _columns_like(seen, marks):
-            name = "l" if len(labels.annotators) == 1 else who
+            name = "l" if len(labels.annotators) == 1 else f"{who}'s label"
             whose = f"it equals {name} (or 1 - {name})"
             raise DataError(
                 f"Column {names[k]!r} is the label itself: {whose} in every row. Drop it from X, "
