@@ -246,7 +246,7 @@ def check_options(options: FitOptions, *, audited: bool) -> None:
             )
         if not audited:
             raise ModelError(
-                f"audits={options.audits!r} says how the audited rows were picked, but none are "
+                f"audits={options.audits!r} is how the audited rows were picked, but none are "
                 "given by y."
             )
     for name, value, least in (

@@ -377,7 +377,7 @@ def _stratum(stratum: Stratum, pseudo: float, trust: float | None) -> tuple[floa
 
 
 def _trust(rounds: Sequence[Round], m: int) -> float:
-    """The factor λ of the predictions."""
+    """The factor λ of the predictions: the slope of y on p, shrunk towards 1."""
     above, square = 0.0, 0.0
     for r in rounds:
         d = r.p - r.expected / max(r.left, 1e-300)

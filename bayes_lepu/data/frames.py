@@ -55,7 +55,7 @@ class Table(NamedTuple):
         return self._replace(cells=_checked(self.cells.sparse.to_coo(), self.names))
 
     def take(self, names: str | Sequence[str], *, option: str) -> Any:
-        """The column (or several) that an option names, such as ``l="marked"``."""
+        """The column or columns given by name in an option, such as ``l="marked"``."""
         if not self.named:
             raise DataError(
                 f"{option}={names!r} is the name of a column, but X is an array or a matrix "
@@ -114,7 +114,7 @@ def by_narwhals(X: Any, name: str) -> pd.DataFrame | None:
 
 
 def take_column(frame: pd.DataFrame, name: str | Sequence[str], *, option: str) -> Any:
-    """The column (or several) of a frame that an option names."""
+    """The column or columns of a frame given by name in an option."""
     known = list(map(str, frame.columns))
     for one in [name] if isinstance(name, str) else name:
         if one not in known:

@@ -251,7 +251,7 @@ class Layout:
         return alike and np.array_equal(self.columns["a"], self.columns["alpha"])
 
     def exchange(self) -> NDArray[np.intp]:
-        """Order of the coordinates after swapping the two factors, where these are `mirrored`."""
+        """Permutation of the coordinates that swaps the two factors, if they are `mirrored`."""
         order, slots, at = np.arange(self.dim), self.by_slot, self.slices
         pairs = [(slots.a, slots.alpha), (slots.b, slots.beta)]
         pairs += [(at["sigma_a"], at["sigma_alpha"])] if "sigma_a" in at else []

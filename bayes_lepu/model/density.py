@@ -142,7 +142,7 @@ class LogDensity:
         )
 
     def pack(self, point: Parameters) -> Array:
-        """Coordinates of a point or of draws (unknown scales at the size of what they scale)."""
+        """Coordinates of a point or of draws; unknown scales are the RMS of their slopes."""
         propensity = self.spec.propensity
         full = np.zeros((*point.b.shape, self.layout.order.size))
         at = self._entries(full)

@@ -86,7 +86,7 @@ def plot_class_probability(fit: "Fit", *, backend: str | None = None) -> "PlotCo
 
 
 def ranked_groups(fit: "Fit") -> tuple[Array, Array, Array, Array]:
-    """Rank, (mean, lower, upper) of t and of h, and label rate in groups of rows sorted by t."""
+    """Groups of rows sorted by t: rank, (mean, lower, upper) of t and of h, and label rate."""
     rows = some_rows(fit.data.n, MAX_ROWS)
     X, labels, draws = fit.data.X[rows], fit.data.l[rows], fit.draws.thin(DRAWS)
     t = draws.t(X)

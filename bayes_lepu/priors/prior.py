@@ -72,7 +72,7 @@ def _is_number(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Family:
-    """One row of the table; functions take the `Prior`."""
+    """One row of the table of families; its functions take a `Prior`."""
 
     name: str
     takes: tuple[str, ...]  # of scale, loc, nu, concentration and parts

@@ -97,7 +97,7 @@ def _kept(dispatcher: Any) -> Any:
 
 
 def _never_fatal(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step of the cache in which a full disk or a damaged file only causes recompilation."""
+    """Decorator for steps of the cache: a full disk or a damaged file only causes recompilation."""
 
     @wraps(step)
     def attempt(*args: Any, **kwargs: Any) -> Any:

@@ -719,7 +719,7 @@ SHARED_REMEDY = (
 
 
 def check_overlap(evidence: "Evidence") -> list[Check]:
-    """Whether two annotators marked enough rows in common to estimate the missed ones; modes."""
+    """Two checks: enough rows marked by two annotators to estimate the missed ones; one mode."""
     data, spec = evidence.data, evidence.fit.spec
     if not evidence.several:
         return []
