@@ -14,29 +14,29 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`, 70
 # modules whose functions are called from `fit` to the page (counted in `tests/report`).
 BUDGETS = {
-    "lines of the package": 23_486,
-    "files of the package": 98,
-    "lines of the tests": 14_985,
+    "lines of the package": 22_633,
+    "files of the package": 97,
+    "lines of the tests": 13_919,
     "numeric constants": 120,
     "options of fit": 28,
     "modules from fit to page": 85,
 }
 # Lines of every folder: what one of them gains, others have lost before.
 FOLDERS = {
-    "actions": 1_923,
-    "cli": 1_013,
-    "data": 3_074,
-    "engines": 2_590,
+    "actions": 1_920,
+    "cli": 941,
+    "data": 2_973,
+    "engines": 2_411,
     "factors": 762,
-    "model": 2_240,
-    "plots": 729,
-    "priors": 544,
-    "report": 811,
-    "result": 1_337,
-    "root": 3_790,
+    "model": 2_136,
+    "plots": 686,
+    "priors": 541,
+    "report": 764,
+    "result": 1_319,
+    "root": 3_720,
     "rows": 1_293,
     "runtime": 317,
-    "verdict": 3_063,
+    "verdict": 2_850,
 }
 
 

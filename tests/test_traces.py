@@ -137,7 +137,7 @@ def test_columns_are_matched_by_name_and_other_variables_are_named():
 def test_draws_of_another_density_are_noticed():
     """As after a pm.Potential, or with other priors; a constant makes no difference."""
     X, l = rows("scar")
-    tree = tiny_fit("scar").tree
+    tree = tiny_fit("scar").tree.copy()
     stats = tree["sample_stats"].to_dataset()
     pi = tree["posterior"]["pi"].to_numpy()
     tree["sample_stats"] = stats.assign(lp=stats["lp"] + 7.0)

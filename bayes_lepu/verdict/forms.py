@@ -32,6 +32,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, logsumexp, roots_hermitenorm
 
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.nuts import SMALL_SHARE
 from bayes_lepu.factors import CURVES, Factor, Link, ceiling
 from bayes_lepu.factors.curves import LOGISTIC
 from bayes_lepu.links import Array, RowKind
@@ -711,7 +712,6 @@ def check_forms(evidence: "Evidence") -> list[Check]:
 
 
 RECAPTURES = (50.0, 10.0)  # n rows labelled twice: a count has a relative error of about 1/sqrt(n)
-MATERIAL = 0.05  # posterior weight from which another mode matters
 SHARED_REMEDY = (
     "Show more rows to two annotators or more, audit some unlabelled rows (y=), or give a column "
     "that enters only one factor."
@@ -744,9 +744,9 @@ def check_overlap(evidence: "Evidence") -> list[Check]:
     other = 1.0 - float(evidence.fit.quality.figures.get("mode_weights", [1.0])[0])
     modes = Check(
         "modes",
-        passed_if(other < MATERIAL),
+        passed_if(other < SMALL_SHARE),
         other,
-        f"other modes have less than {MATERIAL:.0%} of the posterior weight",
+        f"other modes have less than {SMALL_SHARE:.0%} of the posterior weight",
         f"Modes other than the sampled one have {other:.1%} of the posterior weight (by Laplace's "
         "method).",
         SHARED_REMEDY,

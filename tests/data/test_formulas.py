@@ -184,7 +184,7 @@ def test_formulas_are_saved_with_the_fit(frame, tmp_path):
         selection_features="~ poly(amount, 2) + (1 | merchant)",
         random_seed=1,
     )
-    assert "formulas 'bs(amount, df=4) + country', 'poly(amount, 2)'" in repr(fit)
+    assert "formulas 'bs(amount, df=4) + country', 'poly(amount, 2) + (1 | merchant)'" in repr(fit)
     back = lepu.load(fit.save(tmp_path / "fit.nc"))
     assert back.data.encoding == fit.data.encoding
     new = frame.sample(frac=0.5, random_state=3)
