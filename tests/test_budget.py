@@ -16,7 +16,7 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 BUDGETS = {
     "lines of the package": 22_633,
     "files of the package": 97,
-    "lines of the tests": 13_919,
+    "lines of the tests": 13_930,
     "numeric constants": 120,
     "options of fit": 28,
     "modules from fit to page": 85,

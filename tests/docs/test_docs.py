@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import inspect
+import json
 import re
 import sys
 
@@ -13,6 +14,7 @@ import bayes_lepu as lepu
 from bayes_lepu.model import list_models
 from tests.documents import ROOT, blocks, run
 from tests.patience import slow
+from tools.defaults_version import defaults_version
 from tools.figures import DOCUMENTS, ROW, TABLE, refreshed
 from tools.pictures import graph
 
@@ -26,6 +28,7 @@ PACKAGES = (
     "reproduction.experiments",
 )
 PAGES = sorted(DOCS.rglob("*.md"))
+STORED = json.loads((DOCS / "stored-results.json").read_text("utf-8"))
 LONG = ("coming-from", "choosing-a-model", "experiments", "panel")  # pages whose examples take long
 
 
@@ -117,3 +120,11 @@ def test_links_between_pages_hold_in_a_clone():
     for page in PAGES:
         for target in LINK.findall(page.read_text("utf-8")):
             assert (page.parent / target).exists(), (page, target)
+
+
+@pytest.mark.parametrize("what", STORED)
+def test_stored_results_are_those_of_todays_defaults(what):
+    """After a change of the defaults make them again, and write the new version beside them."""
+    assert (ROOT / what).exists()
+    today = defaults_version(learned=True)
+    assert STORED[what]["defaults"] == today, f"{STORED[what]['make']}, then {today!r}"
