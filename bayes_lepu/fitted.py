@@ -477,6 +477,9 @@ class Fit:
     ) -> AuditPlan:
         """Which k unlabelled rows to audit.
 
+        ``plan.to_csv(path)`` writes the rows; enter the answers by
+        ``fit.update(audits=lepu.read_audit(path))`` or ``fit.update(y=answers, audits=plan)``.
+
         Parameters
         ----------
         k : int
@@ -487,9 +490,6 @@ class Fit:
             the total can be estimated too.
         random_seed : int, optional
             Seed of the draw; by default the fit's own.
-
-        ``plan.to_csv(path)`` writes the rows; enter the answers by
-        ``fit.update(audits=lepu.read_audit(path))`` or ``fit.update(y=answers, audits=plan)``.
         """
         self._require_memory("suggest_audit")
         return suggest_audit(self, k, goal=goal, random_seed=random_seed)
