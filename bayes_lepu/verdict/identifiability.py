@@ -117,7 +117,7 @@ def audited_range(evidence: Evidence, checks: Iterable[Check]) -> Ends | None:
 
 
 def give_total(evidence: Evidence, audits: Ends) -> bool:
-    """Whether random audits alone give π to ±.05, and the missed positives within `SPREAD`."""
+    """Whether random audits give π to a standard error of .05, the missed within `SPREAD`."""
     few, many = forms.missed_between(evidence.data, *audits)
     return audits[1] - audits[0] <= 0.2 and many <= forms.SPREAD * few
 
